@@ -12,7 +12,7 @@ use std::path::Path;
 use std::{env, fs};
 
 /// A function of the list.
-struct Function<'a> {
+struct AbiFunction<'a> {
     name: &'a str,
     returns: &'a str,
     parameters: Vec<&'a str>,
@@ -24,7 +24,7 @@ fn main() {
     println!("cargo::rerun-if-changed=include");
     let list =
         fs::read_to_string("standard/functions.txt").expect("the list of functions is there");
-    let functions: Vec<Function> = list.lines().map(parse).collect();
+    let functions: Vec<AbiFunction> = list.lines().map(parse).collect();
     let defined = defined(Path::new("src/calls"));
     for name in &defined {
         let known = functions.iter().any(|function| function.name == name);
@@ -42,7 +42,7 @@ fn main() {
     write("prototypes.rs", prototypes("P", theirs));
     let header = fs::read_to_string("include/bcs.h").expect("the header is there");
     let declared = declared(&header);
-    let declared: Vec<Function> = declared.iter().map(|line| parse(line)).collect();
+    let declared: Vec<AbiFunction> = declared.iter().map(|line| parse(line)).collect();
     write("names.s", names(&functions, &declared));
     write("bcs_prototypes.rs", prototypes("", declared.iter()));
     let constants =
@@ -50,14 +50,14 @@ fn main() {
     write("constants.rs", constants_in_rust(&constants));
 }
 
-fn parse(line: &str) -> Function<'_> {
+fn parse(line: &str) -> AbiFunction<'_> {
     let (head, rest) = line.split_once('(').expect("a prototype has a parenthesis");
     let (returns, name) = head.rsplit_once(' ').expect("a prototype has a type");
     let parameters = rest.trim_end_matches(')').split(", ");
     let parameters = parameters
         .filter(|of| !["void", "..."].contains(of))
         .collect();
-    Function {
+    AbiFunction {
         name,
         returns,
         parameters,
@@ -91,12 +91,12 @@ fn defined(folder: &Path) -> BTreeSet<String> {
 /// Generates the entry points of the functions, which store the address that they are called from
 /// (`src/caller.rs`), and continue in Rust. Each of the standard's functions has two names; the
 /// `MPI_` name is weak, so that a tool may replace it.
-fn names(functions: &[Function], of_bcs: &[Function]) -> String {
+fn names(functions: &[AbiFunction], of_bcs: &[AbiFunction]) -> String {
     let mut text = String::from(".text\n");
-    for Function { name, .. } in functions {
+    for AbiFunction { name, .. } in functions {
         text += &entry(&format!("P{name}"), Some(name));
     }
-    for Function { name, .. } in of_bcs {
+    for AbiFunction { name, .. } in of_bcs {
         text += &entry(name, None);
     }
     text
@@ -121,13 +121,13 @@ fn entry(name: &str, weak: Option<&str>) -> String {
 }
 
 /// Generates the functions that are not implemented.
-fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
+fn rest(functions: &[AbiFunction], defined: &BTreeSet<String>) -> String {
     let mut text = String::new();
     let missing = functions
         .iter()
         .filter(|function| !defined.contains(function.name));
     let mut names = Vec::new();
-    for Function {
+    for AbiFunction {
         name,
         returns,
         parameters,
@@ -185,7 +185,7 @@ fn declared(header: &str) -> Vec<String> {
 
 /// Generates checks that each implemented function has the type of its prototype. Its name in Rust
 /// may have a prefix.
-fn prototypes<'a>(prefix: &str, functions: impl Iterator<Item = &'a Function<'a>>) -> String {
+fn prototypes<'a>(prefix: &str, functions: impl Iterator<Item = &'a AbiFunction<'a>>) -> String {
     let mut text = String::new();
     for function in functions {
         let parameters: Vec<String> = function

@@ -4,7 +4,7 @@
 mod threads;
 
 use apps::MessagePassing;
-use apps::abi::{Error, Library, World};
+use apps::abi::{AbiError, Library, World};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,7 +29,7 @@ fn sweep3d_has_the_same_answers_over_a_library_as_over_threads() {
     let deck: apps::sweep3d::Deck = "1 1 10 3 1\n10 10 10 6 1\n.05 .05 .05 -4.0\n0 0 0\n0 1 0\n"
         .parse()
         .unwrap();
-    let arguments = apps::sweep3d::Arguments {
+    let arguments = apps::sweep3d::Sweep3dArguments {
         deck,
         comm: apps::sweep3d::Communication::default(),
     };
@@ -72,7 +72,7 @@ fn sage_has_the_same_answers_over_a_library_as_over_threads() {
     let (_, text) = apps::sage::deck::BUILT_IN[3];
     let mut deck: apps::sage::Deck = text.parse().unwrap();
     deck.cycles = 12;
-    let arguments = apps::sage::Arguments {
+    let arguments = apps::sage::SageArguments {
         deck,
         gather: false,
         restart: None,
@@ -90,7 +90,7 @@ fn sage_has_the_same_answers_over_a_library_as_over_threads() {
 fn what_is_no_library_of_the_abi_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let refusal = |path: &Path| match Library::load(path) {
-        Err(Error::Library { why, .. }) => why,
+        Err(AbiError::Library { why, .. }) => why,
         other => panic!("{other:?}"),
     };
     assert!(refusal(Path::new("/nowhere/libmpi_abi.so.1")).contains("nowhere"));

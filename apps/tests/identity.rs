@@ -3,7 +3,7 @@
 mod threads;
 
 use apps::sweep3d::{
-    Arguments, Communication, Deck, FixUps, Stop, Sweep3dError, Sweep3dOutcome, run,
+    Communication, Deck, FixUps, Stop, Sweep3dArguments, Sweep3dError, Sweep3dOutcome, run,
 };
 
 /// Returns a grid with remainders in all directions, a short last block, fix-ups and a mirror.
@@ -31,7 +31,7 @@ fn deck() -> Deck {
 }
 
 fn solve(deck: &Deck, comm: Communication) -> (Sweep3dOutcome, String) {
-    let arguments = Arguments {
+    let arguments = Sweep3dArguments {
         deck: deck.clone(),
         comm,
     };
@@ -224,7 +224,7 @@ fn a_limit_below_what_doubles_resolve_is_an_error_or_is_met_exactly() {
         stop: Stop::Converged(0.0),
         ..deck()
     };
-    let arguments = Arguments {
+    let arguments = Sweep3dArguments {
         deck: small,
         comm: Communication::Blocking,
     };
@@ -308,7 +308,7 @@ fn all_processes_stop_if_the_report_cannot_be_written() {
         npe_j: 2,
         ..deck()
     };
-    let arguments = Arguments {
+    let arguments = Sweep3dArguments {
         deck,
         comm: Communication::NonBlocking,
     };

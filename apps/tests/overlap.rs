@@ -6,7 +6,7 @@ mod threads;
 use std::cell::{Cell, RefCell};
 
 use apps::MessagePassing;
-use apps::sweep3d::{Arguments, Communication, Deck, Stop, run};
+use apps::sweep3d::{Communication, Deck, Stop, Sweep3dArguments, run};
 
 /// The operations of a process in order, with numbers that identify its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ fn middle(comm: Communication) -> Vec<Event> {
         stop: Stop::After(1),
         ..Deck::published_50_cubed(1)
     };
-    let arguments = Arguments { deck, comm };
+    let arguments = Sweep3dArguments { deck, comm };
     let mut events = threads::run(3, |rank| {
         let recorder = Recorder {
             rank,

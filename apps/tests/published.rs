@@ -2,7 +2,7 @@
 
 mod threads;
 
-use apps::sweep3d::{Arguments, Communication, Sweep3dOutcome, run};
+use apps::sweep3d::{Communication, Sweep3dArguments, Sweep3dOutcome, run};
 
 /// The published error, and fix-ups, of every iteration.
 const PUBLISHED: [(&str, i64); 12] = [
@@ -33,7 +33,7 @@ fn assert_near(found: f64, published: f64, what: &str) {
 }
 
 fn solve(processes: usize, comm: Communication) -> (Sweep3dOutcome, String) {
-    let arguments = Arguments {
+    let arguments = Sweep3dArguments {
         deck: INPUT_50.parse().unwrap(),
         comm,
     };

@@ -2,7 +2,7 @@
 
 mod threads;
 
-use apps::sweep3d::{Arguments, Communication, Deck, FixUps, Stop, Sweep3dOutcome, run};
+use apps::sweep3d::{Communication, Deck, FixUps, Stop, Sweep3dArguments, Sweep3dOutcome, run};
 
 /// Returns an 18-cubed vacuum problem, cut down to 9 points in the directions that reflect.
 fn deck(mm: usize, isct: usize, fixups: FixUps, reflective: [bool; 3]) -> Deck {
@@ -27,7 +27,7 @@ fn deck(mm: usize, isct: usize, fixups: FixUps, reflective: [bool; 3]) -> Deck {
 
 fn solve(mut deck: Deck, [npe_i, npe_j]: [usize; 2]) -> Sweep3dOutcome {
     (deck.npe_i, deck.npe_j) = (npe_i, npe_j);
-    let arguments = Arguments {
+    let arguments = Sweep3dArguments {
         deck,
         comm: Communication::NonBlocking,
     };

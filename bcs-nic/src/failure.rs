@@ -33,7 +33,9 @@ impl NicFailure {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NicFailureCause {
     /// A rank has written invalid data into its rings, where a descriptor belongs.
-    #[error("rank {rank} posted rubbish to its NIC: {what}; is it writing out of bounds?")]
+    #[error(
+        "rank {rank} posted an invalid descriptor to its NIC: {what}; is it writing out of bounds?"
+    )]
     CorruptPost {
         /// The rank.
         rank: u32,
@@ -74,7 +76,7 @@ pub enum NicFailureCause {
         rank: u32,
     },
     /// The fabric delivered a block that no BS sends.
-    #[error("node {lane} sent a descriptor block of rubbish: {what}")]
+    #[error("node {lane} sent an invalid descriptor block: {what}")]
     BadBlock {
         /// The node from which it came.
         lane: NodeId,

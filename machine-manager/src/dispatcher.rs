@@ -9,7 +9,7 @@ use crate::exit_code;
 use crate::foreign_mpi::ForeignMpi;
 use crate::hosts::{Hosts, StandardError};
 use crate::input_broadcast::InputBroadcast;
-use crate::job_control::{Action, Event, JobControl};
+use crate::job_control::{Action, JobControl, JobEvent};
 use crate::launch::{ManagerHandle, StartedJob};
 use crate::leak_reporter::LeakReporter;
 use crate::live::control_socket::{ControlPollSource, ControlSocket};
@@ -343,15 +343,15 @@ impl Dispatcher {
                     let user = matches!(signal, libc::SIGUSR1 | libc::SIGUSR2);
                     self.impatient |= self.control.over() && !user;
                     self.handle(match signal {
-                        libc::SIGUSR1 => Event::UserSignal(UserSignal::Usr1),
-                        libc::SIGUSR2 => Event::UserSignal(UserSignal::Usr2),
-                        _ => Event::Signal(signal),
+                        libc::SIGUSR1 => JobEvent::UserSignal(UserSignal::Usr1),
+                        libc::SIGUSR2 => JobEvent::UserSignal(UserSignal::Usr2),
+                        _ => JobEvent::Signal(signal),
                     });
                 }
             }
             DispatcherPollSource::Output => {
                 if let Err(lost) = self.output.write() {
-                    self.handle(Event::Failure(match lost {
+                    self.handle(JobEvent::Failure(match lost {
                         OutputError::Gone => Verdict::OutputGone,
                         OutputError::Unwritable(which, errno) => Verdict::OutputLost(which, errno),
                     }));
@@ -388,7 +388,7 @@ impl Dispatcher {
             let lookout = self.lookout.as_ref();
             let waiting = lookout.map(|lookout| lookout.lines(&mut self.source));
             let verdict = Verdict::TimedOut(time.to_string(), waiting.unwrap_or_default());
-            self.handle(Event::Failure(verdict));
+            self.handle(JobEvent::Failure(verdict));
         }
         let look = self.lookout.as_mut().and_then(|lookout| lookout.ask(now));
         if let Some(look) = look {
@@ -405,7 +405,7 @@ impl Dispatcher {
         }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
-            self.handle(Event::Deadline);
+            self.handle(JobEvent::Deadline);
         }
     }
 
@@ -437,8 +437,9 @@ impl Dispatcher {
                 Ok(None) => return more,
                 Err(error) => {
                     self.managers[index].control = None;
-                    let verdict = self.manager_verdict(index, format!("sent rubbish: {error}"));
-                    self.handle(Event::Failure(verdict));
+                    let verdict =
+                        self.manager_verdict(index, format!("sent an invalid message: {error}"));
+                    self.handle(JobEvent::Failure(verdict));
                     return false;
                 }
             }
@@ -469,8 +470,8 @@ impl Dispatcher {
             }) => return self.foreign_mpi.found(rank, node, library),
             Frame::Message(FromManager::Goodbye) => return self.managers[index].control = None,
             Frame::Message(FromManager::NoneJoined) => return self.foreign_mpi.none_joined(),
-            Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
-            Frame::Message(FromManager::Quiesced) => return self.handle(Event::Quiesced),
+            Frame::Message(FromManager::AllDone) => return self.handle(JobEvent::AllDone(index)),
+            Frame::Message(FromManager::Quiesced) => return self.handle(JobEvent::Quiesced),
             Frame::Message(FromManager::InputTaken) => {
                 return self.shared_input.iter_mut().for_each(InputBroadcast::taken);
             }
@@ -558,7 +559,7 @@ impl Dispatcher {
                 self.manager_verdict(index, format!("failed: {message}"))
             }
         };
-        self.handle(Event::Failure(verdict));
+        self.handle(JobEvent::Failure(verdict));
     }
 
     /// Adds the host to a message about a node.
@@ -575,7 +576,7 @@ impl Dispatcher {
         self.write(graph);
         let why = graph.reason();
         if self.on_deadlock.aborts {
-            self.handle(Event::Failure(Verdict::Deadlock(why)));
+            self.handle(JobEvent::Failure(Verdict::Deadlock(why)));
         } else {
             self.say(&[why]);
         }
@@ -616,7 +617,7 @@ impl Dispatcher {
             None => Err(self.manager_verdict(index, "left too early".into())),
             Some(how) => Err(self.manager_verdict(index, how)),
         };
-        self.handle(Event::ManagerEnded(index, how));
+        self.handle(JobEvent::ManagerEnded(index, how));
     }
 
     fn manager_verdict(&self, index: usize, how: String) -> Verdict {
@@ -629,7 +630,7 @@ impl Dispatcher {
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: JobEvent) {
         match self.control.handle(event) {
             Action::Nothing => {}
             Action::Quiesce => {

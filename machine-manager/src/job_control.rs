@@ -23,7 +23,7 @@ use node_manager::control::UserSignal;
 
 /// An event of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum JobEvent {
     /// A node manager reports that all its ranks have ended well.
     AllDone(usize),
     /// The Strobe Sender reports that it is idle.
@@ -59,7 +59,7 @@ pub enum Action {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum JobPhase {
     Running,
     Quiescing,
     Finishing,
@@ -70,7 +70,7 @@ enum Phase {
 /// The state of a job.
 #[derive(Debug)]
 pub struct JobControl {
-    phase: Phase,
+    phase: JobPhase,
     done: Vec<bool>,
     ended: Vec<bool>,
     verdict: Option<Verdict>,
@@ -81,7 +81,7 @@ impl JobControl {
     #[must_use]
     pub fn new(managers: usize) -> Self {
         Self {
-            phase: Phase::Running,
+            phase: JobPhase::Running,
             done: vec![false; managers],
             ended: vec![false; managers],
             verdict: None,
@@ -90,23 +90,23 @@ impl JobControl {
 
     /// Handles an event, and returns the action.
     #[must_use]
-    pub fn handle(&mut self, event: Event) -> Action {
+    pub fn handle(&mut self, event: JobEvent) -> Action {
         match event {
-            Event::AllDone(manager) => {
+            JobEvent::AllDone(manager) => {
                 self.done[manager] = true;
-                if self.phase == Phase::Running && self.done.iter().all(|&done| done) {
-                    self.phase = Phase::Quiescing;
+                if self.phase == JobPhase::Running && self.done.iter().all(|&done| done) {
+                    self.phase = JobPhase::Quiescing;
                     return Action::Quiesce;
                 }
                 Action::Nothing
             }
-            Event::Quiesced if self.phase == Phase::Quiescing => {
-                self.phase = Phase::Finishing;
+            JobEvent::Quiesced if self.phase == JobPhase::Quiescing => {
+                self.phase = JobPhase::Finishing;
                 Action::Finish
             }
-            Event::Quiesced => Action::Nothing,
-            Event::Failure(verdict) => self.end(verdict),
-            Event::ManagerEnded(manager, how) => {
+            JobEvent::Quiesced => Action::Nothing,
+            JobEvent::Failure(verdict) => self.end(verdict),
+            JobEvent::ManagerEnded(manager, how) => {
                 self.ended[manager] = true;
                 match how {
                     Ok(()) if self.may_end() => Action::Nothing,
@@ -114,26 +114,28 @@ impl JobControl {
                     Err(verdict) => self.end(verdict),
                 }
             }
-            Event::Signal(_) | Event::Deadline if self.phase == Phase::Ending => {
-                self.phase = Phase::Killed;
+            JobEvent::Signal(_) | JobEvent::Deadline if self.phase == JobPhase::Ending => {
+                self.phase = JobPhase::Killed;
                 Action::Kill
             }
             // A job that is ending has got its signal already.
-            Event::UserSignal(signal) if self.phase == Phase::Running => Action::PassOn(signal),
-            Event::UserSignal(_) => Action::Nothing,
-            Event::Signal(signal) => self.end(Verdict::Signal(signal)),
-            Event::Deadline => Action::Nothing,
+            JobEvent::UserSignal(signal) if self.phase == JobPhase::Running => {
+                Action::PassOn(signal)
+            }
+            JobEvent::UserSignal(_) => Action::Nothing,
+            JobEvent::Signal(signal) => self.end(Verdict::Signal(signal)),
+            JobEvent::Deadline => Action::Nothing,
         }
     }
 
     fn end(&mut self, verdict: Verdict) -> Action {
         match self.phase {
-            Phase::Running | Phase::Quiescing | Phase::Finishing => {
-                self.phase = Phase::Ending;
+            JobPhase::Running | JobPhase::Quiescing | JobPhase::Finishing => {
+                self.phase = JobPhase::Ending;
                 self.verdict = Some(verdict);
                 Action::Terminate
             }
-            Phase::Ending | Phase::Killed => {
+            JobPhase::Ending | JobPhase::Killed => {
                 let explained = self.verdict.as_ref().is_some_and(Verdict::is_own_error);
                 if explained && verdict.is_death() {
                     self.verdict = Some(verdict);
@@ -146,13 +148,13 @@ impl JobControl {
     /// Returns whether a node manager may end now.
     #[must_use]
     pub fn may_end(&self) -> bool {
-        !matches!(self.phase, Phase::Running | Phase::Quiescing)
+        !matches!(self.phase, JobPhase::Running | JobPhase::Quiescing)
     }
 
     /// Returns whether the job is ending before its time.
     #[must_use]
     pub fn ending(&self) -> bool {
-        matches!(self.phase, Phase::Ending | Phase::Killed)
+        matches!(self.phase, JobPhase::Ending | JobPhase::Killed)
     }
 
     /// Returns whether all node managers have ended.
@@ -185,28 +187,34 @@ mod tests {
     #[test]
     fn a_job_finishes_when_all_nodes_are_done() {
         let mut job = JobControl::new(2);
-        assert_eq!(job.handle(Event::AllDone(1)), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::AllDone(1)), Action::Nothing);
         assert!(!job.may_end());
-        assert_eq!(job.handle(Event::AllDone(0)), Action::Quiesce);
+        assert_eq!(job.handle(JobEvent::AllDone(0)), Action::Quiesce);
         assert!(!job.may_end(), "before nothing moves any more");
-        assert_eq!(job.handle(Event::Quiesced), Action::Finish);
+        assert_eq!(job.handle(JobEvent::Quiesced), Action::Finish);
         assert!(job.may_end());
-        assert_eq!(job.handle(Event::Quiesced), Action::Nothing);
-        assert_eq!(job.handle(Event::ManagerEnded(0, Ok(()))), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::Quiesced), Action::Nothing);
+        assert_eq!(
+            job.handle(JobEvent::ManagerEnded(0, Ok(()))),
+            Action::Nothing
+        );
         assert!(!job.over());
-        assert_eq!(job.handle(Event::ManagerEnded(1, Ok(()))), Action::Nothing);
+        assert_eq!(
+            job.handle(JobEvent::ManagerEnded(1, Ok(()))),
+            Action::Nothing
+        );
         assert!(job.over() && job.verdict().is_none());
     }
 
     #[test]
     fn the_first_failure_is_the_verdict() {
         let mut job = JobControl::new(1);
-        assert_eq!(job.handle(Event::Failure(failure(3))), Action::Terminate);
-        assert_eq!(job.handle(Event::Failure(failure(4))), Action::Nothing);
-        assert_eq!(job.handle(Event::AllDone(0)), Action::Nothing);
-        assert_eq!(job.handle(Event::Deadline), Action::Kill);
+        assert_eq!(job.handle(JobEvent::Failure(failure(3))), Action::Terminate);
+        assert_eq!(job.handle(JobEvent::Failure(failure(4))), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::AllDone(0)), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::Deadline), Action::Kill);
         assert_eq!(
-            job.handle(Event::ManagerEnded(0, Err(failure(5)))),
+            job.handle(JobEvent::ManagerEnded(0, Err(failure(5)))),
             Action::Nothing
         );
         assert_eq!(job.verdict(), Some(&failure(3)));
@@ -234,28 +242,31 @@ mod tests {
             )
         };
         let mut job = JobControl::new(1);
-        assert_eq!(job.handle(Event::Failure(error.clone())), Action::Terminate);
+        assert_eq!(
+            job.handle(JobEvent::Failure(error.clone())),
+            Action::Terminate
+        );
         for later in [
             of_rank(3, RankFailureKind::Exited(2)),
             death(2),
             death(4),
             error,
         ] {
-            assert_eq!(job.handle(Event::Failure(later)), Action::Nothing);
+            assert_eq!(job.handle(JobEvent::Failure(later)), Action::Nothing);
         }
         assert_eq!(job.verdict(), Some(&death(2)));
         let mut told = JobControl::new(1);
-        let _ = told.handle(Event::Signal(2));
-        let _ = told.handle(Event::Failure(death(2)));
+        let _ = told.handle(JobEvent::Signal(2));
+        let _ = told.handle(JobEvent::Failure(death(2)));
         assert_eq!(told.verdict(), Some(&Verdict::Signal(2)));
     }
 
     #[test]
     fn the_second_signal_kills() {
         let mut job = JobControl::new(1);
-        assert_eq!(job.handle(Event::Signal(2)), Action::Terminate);
-        assert_eq!(job.handle(Event::Signal(2)), Action::Kill);
-        assert_eq!(job.handle(Event::Signal(2)), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::Signal(2)), Action::Terminate);
+        assert_eq!(job.handle(JobEvent::Signal(2)), Action::Kill);
+        assert_eq!(job.handle(JobEvent::Signal(2)), Action::Nothing);
         assert_eq!(job.verdict(), Some(&Verdict::Signal(2)));
     }
 
@@ -263,11 +274,11 @@ mod tests {
     fn user_signals_are_passed_on_while_the_job_runs() {
         let mut job = JobControl::new(1);
         let usr1 = UserSignal::Usr1;
-        assert_eq!(job.handle(Event::UserSignal(usr1)), Action::PassOn(usr1));
-        assert_eq!(job.handle(Event::Signal(2)), Action::Terminate);
-        assert_eq!(job.handle(Event::UserSignal(usr1)), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::UserSignal(usr1)), Action::PassOn(usr1));
+        assert_eq!(job.handle(JobEvent::Signal(2)), Action::Terminate);
+        assert_eq!(job.handle(JobEvent::UserSignal(usr1)), Action::Nothing);
         assert_eq!(
-            job.handle(Event::Signal(2)),
+            job.handle(JobEvent::Signal(2)),
             Action::Kill,
             "it is no second Ctrl-C"
         );
@@ -276,11 +287,11 @@ mod tests {
     #[test]
     fn a_failure_while_finishing_is_not_lost() {
         let mut job = JobControl::new(2);
-        let _ = job.handle(Event::AllDone(0));
-        let _ = job.handle(Event::AllDone(1));
-        let _ = job.handle(Event::Quiesced);
+        let _ = job.handle(JobEvent::AllDone(0));
+        let _ = job.handle(JobEvent::AllDone(1));
+        let _ = job.handle(JobEvent::Quiesced);
         assert_eq!(
-            job.handle(Event::ManagerEnded(1, Err(failure(1)))),
+            job.handle(JobEvent::ManagerEnded(1, Err(failure(1)))),
             Action::Terminate
         );
         assert_eq!(job.verdict(), Some(&failure(1)));

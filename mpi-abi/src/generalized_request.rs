@@ -19,11 +19,11 @@ pub struct GeneralizedRequest {
     cancel: MPI_Grequest_cancel_function,
     extra: usize,
     completion: GeneralizedCompletion,
-    state: Mutex<State>,
+    state: Mutex<GeneralizedState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GeneralizedState {
     completed: bool,
     /// Whether the program has freed its handle.
     freed: bool,

@@ -64,7 +64,7 @@ pub(crate) struct Agent {
 
 /// The phase that a job is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum AgentPhase {
     Running,
     /// The ranks have got SIGTERM, and are killed at this time.
     Terminating(Instant),
@@ -141,7 +141,7 @@ impl Agent {
             watch,
             crew,
             nic,
-            phase: Phase::Running,
+            phase: AgentPhase::Running,
             all_done: false,
             sending: false,
             slow_road_said: false,
@@ -163,7 +163,7 @@ struct JobRun<'a> {
     watch: EventPoll,
     crew: LocalRanks,
     nic: LocalNics,
-    phase: Phase,
+    phase: AgentPhase,
     /// Whether AllDone has been sent.
     all_done: bool,
     /// Whether the channel to the launcher is full and watched for room.
@@ -187,10 +187,10 @@ impl JobRun<'_> {
             self.report_all_done();
             self.send()?;
             let end = match self.phase {
-                Phase::Running => None,
-                Phase::Terminating(_) if self.crew.running() == 0 => return Ok(()),
-                Phase::Terminating(deadline) => Some(deadline),
-                Phase::Killing | Phase::Finishing => return Ok(()),
+                AgentPhase::Running => None,
+                AgentPhase::Terminating(_) if self.crew.running() == 0 => return Ok(()),
+                AgentPhase::Terminating(deadline) => Some(deadline),
+                AgentPhase::Killing | AgentPhase::Finishing => return Ok(()),
             };
             let sources = self
                 .watch
@@ -238,7 +238,7 @@ impl JobRun<'_> {
         match reader.receive(&channel.input, self.buffer) {
             Ok(FrameReadOutcome::Bytes | FrameReadOutcome::Nothing) => {}
             // Kill without SIGTERM: nobody waits for an orderly end.
-            Ok(FrameReadOutcome::End) | Err(_) => self.phase = Phase::Killing,
+            Ok(FrameReadOutcome::End) | Err(_) => self.phase = AgentPhase::Killing,
         }
         self.handle_launcher_messages()
     }
@@ -248,10 +248,11 @@ impl JobRun<'_> {
         while let Some(frame) = self.link.reader.frame()? {
             match frame {
                 Frame::Message(ToManager::Quiesce) => self.nic.quiesce(),
-                Frame::Message(ToManager::Finish) => self.phase = Phase::Finishing,
+                Frame::Message(ToManager::Finish) => self.phase = AgentPhase::Finishing,
                 Frame::Message(ToManager::Terminate) => {
-                    if self.phase == Phase::Running {
-                        self.phase = Phase::Terminating(Instant::now() + self.start.kill_delay);
+                    if self.phase == AgentPhase::Running {
+                        self.phase =
+                            AgentPhase::Terminating(Instant::now() + self.start.kill_delay);
                         self.crew.signal(Signal::TERM);
                         // A stopped rank handles its SIGTERM only when it continues.
                         self.crew.signal(Signal::CONT);
@@ -336,17 +337,17 @@ impl JobRun<'_> {
 
     fn fail(&mut self, index: usize, what: RankFailureKind) {
         let counts = match self.phase {
-            Phase::Running => true,
+            AgentPhase::Running => true,
             // We kill only after this phase, so another process did it, and that may be why the job
             // ends.
-            Phase::Terminating(_) => matches!(
+            AgentPhase::Terminating(_) => matches!(
                 what,
                 RankFailureKind::Killed {
                     signal: libc::SIGKILL,
                     ..
                 }
             ),
-            Phase::Killing | Phase::Finishing => false,
+            AgentPhase::Killing | AgentPhase::Finishing => false,
         };
         let rank = &mut self.crew.ranks[index];
         if !rank.failed && counts {
@@ -363,7 +364,7 @@ impl JobRun<'_> {
     }
 
     fn report_all_done(&mut self) {
-        if !self.all_done && self.phase == Phase::Running && self.crew.all_ended_well() {
+        if !self.all_done && self.phase == AgentPhase::Running && self.crew.all_ended_well() {
             self.all_done = true;
             if !self.crew.ranks.iter().any(RankProcess::has_joined) {
                 self.link.writer.message(&FromManager::NoneJoined);
@@ -560,7 +561,7 @@ impl JobRun<'_> {
         loop {
             if self.link.send().is_err() {
                 // The launcher is gone; its end of the socket will report that, too.
-                self.phase = Phase::Killing;
+                self.phase = AgentPhase::Killing;
                 return Ok(());
             }
             if self.link.writer.waiting() >= OUTPUT_QUEUE_BYTES
@@ -619,15 +620,15 @@ impl JobRun<'_> {
         // a NIC that may have failed.
         let is_recorded = start.mds.is_some() && start.record.emds.is_some();
         let leftovers =
-            (phase == Phase::Finishing).then(|| LeakCollector::collect(&crew.ranks, &nic));
+            (phase == AgentPhase::Finishing).then(|| LeakCollector::collect(&crew.ranks, &nic));
         let recordings = match phase {
-            Phase::Finishing => Some(nic.stop()),
+            AgentPhase::Finishing => Some(nic.stop()),
             _ if is_recorded => nic.stop_in_time(),
             _ => None,
         };
         if let Some(mut recordings) = recordings {
             let left_over = recordings.left_over.drain(..);
-            for left in left_over.filter(|_| phase == Phase::Finishing) {
+            for left in left_over.filter(|_| phase == AgentPhase::Finishing) {
                 link.writer.message(&nic_failed(left));
             }
             let ends = leftovers.map(|left| left.finish(&recordings.left_by_ranks));

@@ -17,7 +17,7 @@ use xtask::workspace::Workspace;
 /// Chores of the developers.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
-struct Cli {
+struct XtaskCli {
     #[command(subcommand)]
     chore: Chore,
 }
@@ -64,7 +64,7 @@ struct CheckArgs {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().chore {
+    let outcome = match XtaskCli::parse().chore {
         Chore::Check(args) => check(&args),
         Chore::SoftFloat => {
             print!("{}", xtask::soft_float::table());

@@ -51,7 +51,7 @@ fn errors_return() -> Handle {
 }
 
 /// An `MPI_Status`: eight `int`s. Only the library knows their meaning.
-pub(super) type Status = [c_int; 8];
+pub(super) type AbiStatus = [c_int; 8];
 
 /// Returns `MPI_STATUS_IGNORE`, which equals `MPI_STATUSES_IGNORE`.
 pub(super) fn no_status() -> *mut c_void {
@@ -60,7 +60,7 @@ pub(super) fn no_status() -> *mut c_void {
 
 /// An error from a library of another implementation.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum AbiError {
     /// The library cannot be used.
     #[error("{} is no library of the MPI ABI: {why}", path.display())]
     Library {
@@ -140,8 +140,8 @@ impl Library {
     ///
     /// # Errors
     /// The library does not exist, lacks a function, or has another version of the ABI.
-    pub fn load(path: &Path) -> Result<Self, Error> {
-        let refuse = |why: String| Error::Library {
+    pub fn load(path: &Path) -> Result<Self, AbiError> {
+        let refuse = |why: String| AbiError::Library {
             path: path.to_owned(),
             why,
         };
@@ -164,7 +164,7 @@ impl Library {
     }
 
     /// Calls `MPI_Init`. Later errors are returned to the caller.
-    pub(super) fn start(&self) -> Result<(), Error> {
+    pub(super) fn start(&self) -> Result<(), AbiError> {
         // SAFETY: both arguments may be null.
         let code = unsafe { (self.init)(null_mut(), null_mut()) };
         self.check("MPI_Init", code)?;
@@ -174,7 +174,7 @@ impl Library {
     }
 
     /// Turns the return code of a call into a `Result`.
-    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), Error> {
+    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), AbiError> {
         if code == 0 {
             return Ok(());
         }
@@ -187,6 +187,6 @@ impl Library {
             0 => String::from_utf8_lossy(&text[..len]).into_owned(),
             _ => format!("error {code}"),
         };
-        Err(Error::Call { call, text })
+        Err(AbiError::Call { call, text })
     }
 }

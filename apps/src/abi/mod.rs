@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-pub use library::{Error, Library};
-pub use world::{Request, World};
+pub use library::{AbiError, Library};
+pub use world::{AbiRequest, World};
 
 /// The MPI that a program uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub fn run(name: &str, program: PortableProgram, arguments: Vec<OsString>) -> Ex
         MpiChoice::Bcs => return crate::bcs::run(name, program.bcs, arguments),
         MpiChoice::Abi(path) => path,
     };
-    let failed = |what: &str, error: Error| {
+    let failed = |what: &str, error: AbiError| {
         eprintln!("{name}: failed to {what}: {error}");
         ExitCode::from(crate::usage::FAILURE)
     };

@@ -2,7 +2,8 @@
 #![expect(unsafe_code, reason = "calls functions of a foreign library")]
 
 use super::library::{
-    Error, Handle, Library, Status, double, in_place, int64, max, no_request, no_status, sum, world,
+    AbiError, AbiStatus, Handle, Library, double, in_place, int64, max, no_request, no_status, sum,
+    world,
 };
 use crate::MessagePassing;
 use libc::{c_int, c_void};
@@ -20,21 +21,21 @@ pub struct World {
 
 /// A non-blocking operation with its buffer. Dropping it waits for the operation.
 #[derive(Debug)]
-pub struct Request {
+pub struct AbiRequest {
     library: Library,
     handle: Handle,
     data: Vec<f64>,
 }
 
-impl Request {
-    fn wait(&mut self) -> Result<(), Error> {
+impl AbiRequest {
+    fn wait(&mut self) -> Result<(), AbiError> {
         // SAFETY: a request of this library, or the null request, for which it returns at once.
         let code = unsafe { (self.library.wait)(&raw mut self.handle, no_status()) };
         self.library.check("MPI_Wait", code)
     }
 }
 
-impl Drop for Request {
+impl Drop for AbiRequest {
     fn drop(&mut self) {
         if self.handle != no_request() {
             // The operation is abandoned after an error; a second error would add nothing.
@@ -44,8 +45,8 @@ impl Drop for Request {
 }
 
 /// Converts a number of elements, or a rank, to the type that the functions take.
-fn int(call: &'static str, count: usize) -> Result<c_int, Error> {
-    c_int::try_from(count).map_err(|_| Error::TooMany { call, count })
+fn int(call: &'static str, count: usize) -> Result<c_int, AbiError> {
+    c_int::try_from(count).map_err(|_| AbiError::TooMany { call, count })
 }
 
 impl World {
@@ -53,7 +54,7 @@ impl World {
     ///
     /// # Errors
     /// The library reports an error.
-    pub fn init(library: Library) -> Result<Self, Error> {
+    pub fn init(library: Library) -> Result<Self, AbiError> {
         library.start()?;
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a place for a number.
@@ -63,7 +64,7 @@ impl World {
         let code = unsafe { (library.size)(world(), &raw mut size) };
         library.check("MPI_Comm_size", code)?;
         let number = |call, number: c_int| {
-            usize::try_from(number).map_err(|_| Error::Call {
+            usize::try_from(number).map_err(|_| AbiError::Call {
                 call,
                 text: format!("it says {number}"),
             })
@@ -80,7 +81,7 @@ impl World {
     ///
     /// # Errors
     /// The library reports an error.
-    pub fn finalize(self) -> Result<(), Error> {
+    pub fn finalize(self) -> Result<(), AbiError> {
         // SAFETY: it is called once, and no MPI call follows it.
         let code = unsafe { (self.library.finalize)() };
         self.library.check("MPI_Finalize", code)
@@ -93,7 +94,7 @@ impl World {
         data: &mut [T],
         datatype: Handle,
         op: Handle,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AbiError> {
         let call = "MPI_Allreduce";
         let (count, into) = (int(call, data.len())?, data.as_mut_ptr().cast());
         // SAFETY: a slice that is borrowed for the call; and the caller's promise.
@@ -104,8 +105,8 @@ impl World {
 }
 
 impl MessagePassing for World {
-    type Error = Error;
-    type Request = Request;
+    type Error = AbiError;
+    type Request = AbiRequest;
 
     fn rank(&self) -> usize {
         self.rank
@@ -115,7 +116,7 @@ impl MessagePassing for World {
         self.size
     }
 
-    fn send(&self, data: &[f64], destination: usize, tag: i32) -> Result<(), Error> {
+    fn send(&self, data: &[f64], destination: usize, tag: i32) -> Result<(), AbiError> {
         let call = "MPI_Send";
         let (count, to) = (int(call, data.len())?, int(call, destination)?);
         let from: *const c_void = data.as_ptr().cast();
@@ -124,7 +125,7 @@ impl MessagePassing for World {
         self.library.check(call, code)
     }
 
-    fn recv(&self, data: &mut [f64], source: usize, tag: i32) -> Result<(), Error> {
+    fn recv(&self, data: &mut [f64], source: usize, tag: i32) -> Result<(), AbiError> {
         let call = "MPI_Recv";
         let (count, from) = (int(call, data.len())?, int(call, source)?);
         let (into, status) = (data.as_mut_ptr().cast(), no_status());
@@ -134,7 +135,7 @@ impl MessagePassing for World {
         self.library.check(call, code)
     }
 
-    fn isend(&self, data: Vec<f64>, destination: usize, tag: i32) -> Result<Request, Error> {
+    fn isend(&self, data: Vec<f64>, destination: usize, tag: i32) -> Result<AbiRequest, AbiError> {
         let call = "MPI_Isend";
         let (count, to) = (int(call, data.len())?, int(call, destination)?);
         let (mut handle, from) = (no_request(), data.as_ptr().cast());
@@ -144,14 +145,14 @@ impl MessagePassing for World {
         };
         self.library.check(call, code)?;
         let library = self.library;
-        Ok(Request {
+        Ok(AbiRequest {
             library,
             handle,
             data,
         })
     }
 
-    fn irecv(&self, mut data: Vec<f64>, source: usize, tag: i32) -> Result<Request, Error> {
+    fn irecv(&self, mut data: Vec<f64>, source: usize, tag: i32) -> Result<AbiRequest, AbiError> {
         let call = "MPI_Irecv";
         let (count, from) = (int(call, data.len())?, int(call, source)?);
         let (mut handle, into) = (no_request(), data.as_mut_ptr().cast());
@@ -161,23 +162,23 @@ impl MessagePassing for World {
         };
         self.library.check(call, code)?;
         let library = self.library;
-        Ok(Request {
+        Ok(AbiRequest {
             library,
             handle,
             data,
         })
     }
 
-    fn wait(&self, mut request: Request) -> Result<Vec<f64>, Error> {
+    fn wait(&self, mut request: AbiRequest) -> Result<Vec<f64>, AbiError> {
         request.wait()?;
         Ok(std::mem::take(&mut request.data))
     }
 
     fn wait_all(
         &self,
-        requests: &mut Vec<Request>,
+        requests: &mut Vec<AbiRequest>,
         buffers: &mut Vec<Vec<f64>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AbiError> {
         let call = "MPI_Waitall";
         let count = int(call, requests.len())?;
         let mut handles: Vec<Handle> = requests.iter().map(|request| request.handle).collect();
@@ -192,13 +193,13 @@ impl MessagePassing for World {
         Ok(())
     }
 
-    fn barrier(&self) -> Result<(), Error> {
+    fn barrier(&self) -> Result<(), AbiError> {
         // SAFETY: the communicator is predefined.
         let code = unsafe { (self.library.barrier)(world()) };
         self.library.check("MPI_Barrier", code)
     }
 
-    fn bcast(&self, data: &mut [f64], root: usize) -> Result<(), Error> {
+    fn bcast(&self, data: &mut [f64], root: usize) -> Result<(), AbiError> {
         let call = "MPI_Bcast";
         let (count, root) = (int(call, data.len())?, int(call, root)?);
         let into = data.as_mut_ptr().cast();
@@ -207,24 +208,24 @@ impl MessagePassing for World {
         self.library.check(call, code)
     }
 
-    fn allreduce_max(&self, data: &mut [f64]) -> Result<(), Error> {
+    fn allreduce_max(&self, data: &mut [f64]) -> Result<(), AbiError> {
         // SAFETY: doubles.
         unsafe { self.allreduce(data, double(), max()) }
     }
 
-    fn allreduce_sum(&self, data: &mut [f64]) -> Result<(), Error> {
+    fn allreduce_sum(&self, data: &mut [f64]) -> Result<(), AbiError> {
         // SAFETY: doubles.
         unsafe { self.allreduce(data, double(), sum()) }
     }
 
-    fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Error> {
+    fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), AbiError> {
         // SAFETY: integers of 64 bits.
         unsafe { self.allreduce(data, int64(), sum()) }
     }
 
-    fn probe(&self, source: usize, tag: i32) -> Result<usize, Error> {
+    fn probe(&self, source: usize, tag: i32) -> Result<usize, AbiError> {
         let call = "MPI_Probe";
-        let (mut status, mut count): (Status, c_int) = ([0; 8], 0);
+        let (mut status, mut count): (AbiStatus, c_int) = ([0; 8], 0);
         let place = (&raw mut status).cast();
         // SAFETY: a place for a status.
         let code = unsafe { (self.library.probe)(int(call, source)?, tag, world(), place) };
@@ -233,13 +234,13 @@ impl MessagePassing for World {
         // SAFETY: the status that the library wrote, and a place for a number.
         let code = unsafe { (self.library.get_count)(place, double(), &raw mut count) };
         self.library.check(call, code)?;
-        usize::try_from(count).map_err(|_| Error::Call {
+        usize::try_from(count).map_err(|_| AbiError::Call {
             call,
             text: format!("it says {count}"),
         })
     }
 
-    fn allgather(&self, data: &[f64], result: &mut [f64]) -> Result<(), Error> {
+    fn allgather(&self, data: &[f64], result: &mut [f64]) -> Result<(), AbiError> {
         let call = "MPI_Allgather";
         assert_eq!(
             data.len() * self.size,
@@ -255,7 +256,7 @@ impl MessagePassing for World {
         self.library.check(call, code)
     }
 
-    fn alltoall(&self, data: &[f64], result: &mut [f64]) -> Result<(), Error> {
+    fn alltoall(&self, data: &[f64], result: &mut [f64]) -> Result<(), AbiError> {
         let call = "MPI_Alltoall";
         assert!(
             data.len() == result.len() && data.len().is_multiple_of(self.size),

@@ -268,14 +268,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct OptionLine {
         #[command(flatten)]
         options: BenchOptions,
     }
 
     fn options(line: &str) -> BenchOptions {
         let words = std::iter::once("bench").chain(line.split_whitespace());
-        Line::try_parse_from(words).unwrap().options
+        OptionLine::try_parse_from(words).unwrap().options
     }
 
     #[test]

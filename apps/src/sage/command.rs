@@ -9,7 +9,7 @@ use clap::Parser;
 use super::deck::BUILT_IN;
 use super::plot::plot;
 use super::run::failed_on_0;
-use super::{Arguments, Deck, SageError, SageOutcome, run, vtu};
+use super::{Deck, SageArguments, SageError, SageOutcome, run, vtu};
 use crate::MessagePassing;
 use crate::abi::MpiChoice;
 use crate::shared_text::deck_text;
@@ -92,7 +92,7 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         .map_or(String::new(), |deck| deck.title.clone());
     let every = options.checkpoint_every.unwrap_or(u64::MAX);
     let outcome = deck.map_err(SageError::Deck).and_then(|deck| {
-        let arguments = Arguments {
+        let arguments = SageArguments {
             deck,
             gather: files.iter().any(Option::is_some),
             restart: options.restart,

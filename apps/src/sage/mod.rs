@@ -45,5 +45,5 @@ pub use checkpoint::CheckpointError;
 pub use command::command;
 pub use deck::{Deck, DeckError};
 pub use error::SageError;
-pub use outcome::{Arguments, Cell, SageOutcome};
+pub use outcome::{SageArguments, SageCell, SageOutcome};
 pub use run::run;

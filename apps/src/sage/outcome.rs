@@ -6,7 +6,7 @@ use super::deck::Deck;
 
 /// The arguments of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Arguments {
+pub struct SageArguments {
     /// The problem.
     pub deck: Deck,
     /// Whether rank 0 gets all cells at the end.
@@ -40,12 +40,12 @@ pub struct SageOutcome {
     /// A hash of the contents of all cells, to the bit and in any order: equal for equal results.
     pub digest: u64,
     /// On rank 0, all cells along the curve, if they were requested; elsewhere empty.
-    pub mesh: Vec<Cell>,
+    pub mesh: Vec<SageCell>,
 }
 
 /// A cell at the end of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
+pub struct SageCell {
     /// Its middle.
     pub middle: Vec<f64>,
     /// Its edge.
@@ -60,7 +60,7 @@ pub struct Cell {
     pub shares: Vec<f64>,
 }
 
-impl Cell {
+impl SageCell {
     /// Returns the density of all materials together.
     #[must_use]
     pub fn density(&self) -> f64 {

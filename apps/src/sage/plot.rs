@@ -6,7 +6,7 @@ use std::ops::Range;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::outcome::Cell;
+use super::outcome::SageCell;
 
 /// The width in pixels; the height of a plane follows from its box.
 const WIDTH: u32 = 900;
@@ -28,7 +28,7 @@ type DrawResult = Result<(), DrawingAreaErrorKind<io::Error>>;
 ///
 /// # Errors
 /// There are no cells.
-pub fn plot(cells: &[Cell], title: &str) -> io::Result<String> {
+pub fn plot(cells: &[SageCell], title: &str) -> io::Result<String> {
     let Some(first) = cells.first() else {
         return Err(io::Error::other("there are no cells"));
     };
@@ -41,7 +41,7 @@ pub fn plot(cells: &[Cell], title: &str) -> io::Result<String> {
     Ok(svg)
 }
 
-fn line(svg: &mut String, cells: &[Cell], title: &str) -> DrawResult {
+fn line(svg: &mut String, cells: &[SageCell], title: &str) -> DrawResult {
     let area = SVGBackend::with_string(svg, (WIDTH, LINE_HEIGHT)).into_drawing_area();
     let below = headed(&area, title)?;
     let densities = span(cells.iter().map(|cell| cell.density()..cell.density()));
@@ -69,7 +69,7 @@ fn line(svg: &mut String, cells: &[Cell], title: &str) -> DrawResult {
     area.present()
 }
 
-fn plane(svg: &mut String, cells: &[&Cell], title: &str) -> DrawResult {
+fn plane(svg: &mut String, cells: &[&SageCell], title: &str) -> DrawResult {
     let [across, up] = [0, 1].map(|d| sides(cells.iter().copied(), d));
     let inner = f64::from(WIDTH - 2 * MARGIN - LEFT - SCALE);
     let pixels = inner / (across.end - across.start);
@@ -140,13 +140,13 @@ fn key(area: &Picture<'_>, densities: Range<f64>, color: impl Fn(f64) -> RGBColo
 
 /// Returns the cells of a plane: all cells, or those that contain the middle of the third
 /// direction.
-fn cut(cells: &[Cell]) -> Vec<&Cell> {
+fn cut(cells: &[SageCell]) -> Vec<&SageCell> {
     if cells[0].middle.len() < 3 {
         return cells.iter().collect();
     }
     let sides = sides(cells, 2);
     let middle = f64::midpoint(sides.start, sides.end);
-    let is_cut = |cell: &&Cell| {
+    let is_cut = |cell: &&SageCell| {
         let low = cell.middle[2] - cell.edge / 2.0;
         (low..low + cell.edge).contains(&middle)
     };
@@ -154,7 +154,7 @@ fn cut(cells: &[Cell]) -> Vec<&Cell> {
 }
 
 /// Returns the range of the box in a direction.
-fn sides<'a>(cells: impl IntoIterator<Item = &'a Cell>, direction: usize) -> Range<f64> {
+fn sides<'a>(cells: impl IntoIterator<Item = &'a SageCell>, direction: usize) -> Range<f64> {
     span(cells.into_iter().map(|cell| {
         let (middle, half) = (cell.middle[direction], cell.edge / 2.0);
         middle - half..middle + half
@@ -186,8 +186,8 @@ fn pixel(pixels: f64) -> u32 {
 mod tests {
     use super::*;
 
-    fn cell(middle: &[f64], edge: f64, density: f64) -> Cell {
-        Cell {
+    fn cell(middle: &[f64], edge: f64, density: f64) -> SageCell {
+        SageCell {
             middle: middle.to_vec(),
             edge,
             masses: vec![density],

@@ -18,7 +18,7 @@ use super::mesh::key::Key;
 use super::mesh::migration::balance;
 use super::mesh::partition::share;
 use super::mesh::{Extent, Mesh, to_count};
-use super::outcome::{Arguments, Cell, SageOutcome};
+use super::outcome::{SageArguments, SageCell, SageOutcome};
 use super::report::SageReport;
 use crate::MessagePassing;
 
@@ -36,7 +36,7 @@ const RESULTS: i32 = 7;
 /// See [`SageError`]. All processes return the same error, except for failed messages.
 pub fn run<P: MessagePassing>(
     mpi: &P,
-    arguments: &Arguments,
+    arguments: &SageArguments,
     out: &mut dyn Write,
 ) -> Result<SageOutcome, SageError> {
     let deck = &arguments.deck;
@@ -56,14 +56,14 @@ pub fn run<P: MessagePassing>(
 
 fn solve<P: MessagePassing, const D: usize, const M: usize>(
     mpi: &P,
-    arguments: &Arguments,
+    arguments: &SageArguments,
     out: &mut dyn Write,
 ) -> Result<SageOutcome, SageError> {
     let deck = &arguments.deck;
     let mut report = SageReport::new((mpi.rank() == 0).then_some(out), deck, mpi.size());
     let mut run = match &arguments.restart {
-        None => Run::<P, D, M>::new(mpi, deck)?,
-        Some(path) => Run::restored(mpi, deck, path)?,
+        None => SageRun::<P, D, M>::new(mpi, deck)?,
+        Some(path) => SageRun::restored(mpi, deck, path)?,
     };
     let before = run.totals()?;
     agree_on_output(mpi, report.begins(run.mesh.cells))?;
@@ -125,7 +125,7 @@ pub(crate) fn failed_on_0<P: MessagePassing>(mpi: &P, failed: bool) -> Result<bo
 }
 
 /// A run in progress.
-struct Run<'a, P: MessagePassing, const D: usize, const M: usize> {
+struct SageRun<'a, P: MessagePassing, const D: usize, const M: usize> {
     mpi: &'a P,
     deck: &'a Deck,
     mesh: Mesh<D>,
@@ -139,7 +139,7 @@ struct Run<'a, P: MessagePassing, const D: usize, const M: usize> {
     updates: u64,
 }
 
-impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
+impl<'a, P: MessagePassing, const D: usize, const M: usize> SageRun<'a, P, D, M> {
     /// Refines the mesh until the initial state has every level that the deck allows.
     fn new(mpi: &'a P, deck: &'a Deck) -> Result<Self, SageError> {
         let extent = extent::<D>(deck);
@@ -406,7 +406,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
     }
 
     /// Returns all cells on rank 0.
-    fn gathered(&self) -> Result<Vec<Cell>, SageError> {
+    fn gathered(&self) -> Result<Vec<SageCell>, SageError> {
         let all = gather(self.mpi, self.words()).map_err(SageError::message_passing)?;
         let cells = all.chunks_exact(Self::CELL);
         Ok(cells
@@ -416,7 +416,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
                     .gas
                     .materials
                     .primitive(&Conserved::<D, M>::take(&words[1..]));
-                Cell {
+                SageCell {
                     middle: self.mesh.extent.middle(key).to_vec(),
                     edge: self.mesh.extent.edge(key.level()),
                     masses: state.masses.to_vec(),

@@ -7,13 +7,13 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::outcome::Cell;
+use super::outcome::SageCell;
 
 /// Writes the cells of a run.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(path: &Path, cells: &[Cell], time: f64) -> io::Result<()> {
+pub fn write(path: &Path, cells: &[SageCell], time: f64) -> io::Result<()> {
     let mut out = io::BufWriter::new(fs::File::create(path)?);
     let dimensions = cells.first().map_or(1, |cell| cell.middle.len());
     // The corners are in the order of VTK's lines, pixels and voxels: the first direction runs
@@ -51,7 +51,7 @@ pub fn write(path: &Path, cells: &[Cell], time: f64) -> io::Result<()> {
     )?;
     array(&mut out, "UInt8", "types", "", &vec![kind; count])?;
     writeln!(out, "</Cells>\n<CellData Scalars=\"density\">")?;
-    floats(&mut out, "density", "", cells.iter().map(Cell::density))?;
+    floats(&mut out, "density", "", cells.iter().map(SageCell::density))?;
     floats(
         &mut out,
         "pressure",

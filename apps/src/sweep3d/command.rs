@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use super::{Arguments, Communication, Deck, Sweep3dError, run};
+use super::{Communication, Deck, Sweep3dArguments, Sweep3dError, run};
 use crate::MessagePassing;
 use crate::abi::MpiChoice;
 use crate::shared_text::deck_text;
@@ -61,7 +61,7 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     };
     let outcome = deck
         .map_err(Sweep3dError::Deck)
-        .and_then(|deck| run(mpi, &Arguments { deck, comm }, &mut io::stdout()));
+        .and_then(|deck| run(mpi, &Sweep3dArguments { deck, comm }, &mut io::stdout()));
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;
     };

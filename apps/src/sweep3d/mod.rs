@@ -56,7 +56,7 @@ const PRINT_TAG: i32 = 1;
 
 /// The arguments of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Arguments {
+pub struct Sweep3dArguments {
     /// The problem and how to cut it.
     pub deck: Deck,
     /// How neighbours exchange messages.
@@ -165,11 +165,11 @@ pub struct Times {
 /// iteration and return an error.
 pub fn run<M: MessagePassing>(
     mpi: &M,
-    arguments: &Arguments,
+    arguments: &Sweep3dArguments,
     out: &mut dyn Write,
 ) -> Result<Sweep3dOutcome, Sweep3dError> {
     let deck = arguments.deck.fitted_to(mpi.size())?;
-    let arguments = Arguments { deck, ..*arguments };
+    let arguments = Sweep3dArguments { deck, ..*arguments };
     let mut report = Sweep3dReport::new((mpi.rank() == 0).then_some(out));
     match arguments.deck.moments() {
         1 => Solution::<M, 1>::new(mpi, &arguments).run(&mut report),
@@ -180,13 +180,13 @@ pub fn run<M: MessagePassing>(
 /// A run on a process, for `NM` flux moments.
 struct Solution<'a, M: MessagePassing, const NM: usize> {
     mpi: &'a M,
-    arguments: &'a Arguments,
+    arguments: &'a Sweep3dArguments,
     decomposition: Decomposition,
     sweeper: Sweeper<NM>,
 }
 
 impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
-    fn new(mpi: &'a M, arguments: &'a Arguments) -> Self {
+    fn new(mpi: &'a M, arguments: &'a Sweep3dArguments) -> Self {
         let decomposition = Decomposition::new(&arguments.deck, mpi.rank());
         let sweeper = Sweeper::new(&arguments.deck, &decomposition);
         Solution {

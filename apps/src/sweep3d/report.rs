@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::deck::{Deck, FixUps, Stop};
 use super::estimates::Estimates;
-use super::{Arguments, Balance, Communication, Iteration, Times};
+use super::{Balance, Communication, Iteration, Sweep3dArguments, Times};
 
 /// Digits that distinguish any two doubles, and one more, like the original.
 const ERROR_DIGITS: usize = 18;
@@ -49,7 +49,11 @@ impl<'a> Sweep3dReport<'a> {
 }
 
 /// Prints the problem. `bytes` is the memory that the first process needs for it.
-pub(super) fn header(out: &mut dyn Write, arguments: &Arguments, bytes: usize) -> io::Result<()> {
+pub(super) fn header(
+    out: &mut dyn Write,
+    arguments: &Sweep3dArguments,
+    bytes: usize,
+) -> io::Result<()> {
     let deck = &arguments.deck;
     let estimates = Estimates::new(deck);
     let set = if deck.mm == 3 { 4 } else { 6 };

@@ -2,7 +2,7 @@
 
 use super::exact::{Blast, State, density};
 use super::{built_in, solve};
-use apps::sage::Cell;
+use apps::sage::SageCell;
 use apps::sage::plot::plot;
 
 /// Returns the error of Sod's density, averaged over the tube.
@@ -20,7 +20,7 @@ fn sod_error(cells: u32) -> f64 {
         pressure: 0.1,
     };
     let outcome = solve(&deck, 1).unwrap();
-    let error = |cell: &Cell| {
+    let error = |cell: &SageCell| {
         let exact = density(left, right, 1.4, (cell.middle[0] - 0.5) / outcome.time);
         (cell.density() - exact).abs() * cell.edge
     };
@@ -106,7 +106,7 @@ fn sedov_error(cells: u32, levels: u8) -> (f64, f64) {
     deck.mesh.levels = levels;
     let outcome = solve(&deck, 2).unwrap();
     let (blast, shock) = (Blast::new(1.4), radius(outcome.time));
-    let error = |cell: &Cell| {
+    let error = |cell: &SageCell| {
         let middle = cell.middle.iter().map(|x| x * x).sum::<f64>().sqrt();
         (cell.density() - blast.density(middle / shock)).abs() * cell.edge * cell.edge
     };
@@ -126,14 +126,14 @@ fn refinement_pays() {
 }
 
 /// Returns the mean radius at which the density has risen halfway to the peak, over all directions.
-fn shock(cells: &[Cell]) -> f64 {
+fn shock(cells: &[SageCell]) -> f64 {
     const SECTORS: u32 = 16;
     let width = std::f64::consts::FRAC_PI_2 / f64::from(SECTORS);
-    let radius = |cell: &Cell| cell.middle.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let radius = |cell: &SageCell| cell.middle.iter().map(|x| x * x).sum::<f64>().sqrt();
     let radii = (0..SECTORS).map(|n| {
         let angles = f64::from(n) * width..f64::from(n + 1) * width;
-        let is_in = |cell: &&Cell| angles.contains(&cell.middle[1].atan2(cell.middle[0]));
-        let mut ray: Vec<&Cell> = cells.iter().filter(is_in).collect();
+        let is_in = |cell: &&SageCell| angles.contains(&cell.middle[1].atan2(cell.middle[0]));
+        let mut ray: Vec<&SageCell> = cells.iter().filter(is_in).collect();
         ray.sort_by(|one, other| radius(one).total_cmp(&radius(other)));
         let peak = ray.iter().map(|cell| cell.density()).fold(0.0, f64::max);
         let half = 0.5 * (peak + 1.0);

@@ -1,7 +1,7 @@
 //! Tests conduction of heat against the spreading of a Gaussian.
 
 use super::{built_in, solve};
-use apps::sage::{Cell, Deck};
+use apps::sage::{Deck, SageCell};
 
 const DECK: &str = "
 title = 'heat spreads from a point'
@@ -33,7 +33,7 @@ fn error(cells: u32, ranks: usize) -> f64 {
     deck.mesh.cells = vec![cells; 2];
     let outcome = solve(&deck, ranks).unwrap();
     let width = 0.01 + 0.01 * outcome.time;
-    let error = |cell: &Cell| {
+    let error = |cell: &SageCell| {
         let square: f64 = cell.middle.iter().map(|x| x * x).sum();
         let exact = 0.5 + 0.01 / width * (-square / (4.0 * width)).exp();
         (cell.pressure / cell.density() - exact).abs() * cell.edge * cell.edge

@@ -11,7 +11,7 @@ mod refused;
 mod restart;
 mod round;
 
-use apps::sage::{Arguments, Deck, SageError, SageOutcome, deck::BUILT_IN, run};
+use apps::sage::{Deck, SageArguments, SageError, SageOutcome, deck::BUILT_IN, run};
 
 /// Returns a deck that comes with the program.
 fn built_in(name: &str) -> Deck {
@@ -24,7 +24,7 @@ fn built_in(name: &str) -> Deck {
 
 /// Returns the outcome of rank 0 in a job of `ranks` ranks.
 fn solve(deck: &Deck, ranks: usize) -> Result<SageOutcome, SageError> {
-    let arguments = Arguments {
+    let arguments = SageArguments {
         deck: deck.clone(),
         gather: true,
         restart: None,

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::{built_in, solve, threads};
-use apps::sage::{Arguments, Deck, DeckError, SageError, deck::BUILT_IN, run};
+use apps::sage::{Deck, DeckError, SageArguments, SageError, deck::BUILT_IN, run};
 
 const TUBE: &str = "
 title = 'a tube'
@@ -191,7 +191,7 @@ impl Write for ClosedPipe {
 
 #[test]
 fn all_ranks_end_where_rank_0_cannot_print() {
-    let arguments = Arguments {
+    let arguments = SageArguments {
         deck: built_in("sod"),
         gather: false,
         restart: None,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{built_in, threads};
-use apps::sage::{Arguments, Deck, SageError, SageOutcome, run, vtu};
+use apps::sage::{Deck, SageArguments, SageError, SageOutcome, run, vtu};
 
 fn sedov(cycles: u64) -> Deck {
     let mut deck = built_in("sedov");
@@ -14,12 +14,12 @@ fn sedov(cycles: u64) -> Deck {
 }
 
 /// Returns the outcomes of all ranks.
-fn run_on(ranks: usize, arguments: &Arguments) -> Vec<Result<SageOutcome, SageError>> {
+fn run_on(ranks: usize, arguments: &SageArguments) -> Vec<Result<SageOutcome, SageError>> {
     threads::run(ranks, |rank| run(rank, arguments, &mut std::io::sink()))
 }
 
-fn through(cycles: u64) -> Arguments {
-    Arguments {
+fn through(cycles: u64) -> SageArguments {
+    SageArguments {
         deck: sedov(cycles),
         gather: true,
         restart: None,
@@ -29,7 +29,7 @@ fn through(cycles: u64) -> Arguments {
 
 fn saved(path: &Path, cycles: u64) {
     let checkpoint = Some((path.to_owned(), 5));
-    let arguments = Arguments {
+    let arguments = SageArguments {
         checkpoint,
         ..through(cycles)
     };
@@ -45,7 +45,7 @@ fn a_run_goes_on_from_a_checkpoint_as_if_it_had_never_stopped() {
     saved(&path, 13);
     let straight = run_on(2, &through(24)).swap_remove(0).unwrap();
     for ranks in [1, 2, 4] {
-        let arguments = Arguments {
+        let arguments = SageArguments {
             restart: Some(path.clone()),
             ..through(24)
         };
@@ -64,9 +64,9 @@ fn a_run_goes_on_from_a_checkpoint_as_if_it_had_never_stopped() {
 
 /// Returns rank 0's error for a file; the other ranks fail, too.
 fn said(path: &Path, deck: Deck) -> String {
-    let arguments = Arguments {
+    let arguments = SageArguments {
         restart: Some(path.to_owned()),
-        ..Arguments { deck, ..through(0) }
+        ..SageArguments { deck, ..through(0) }
     };
     let ends = run_on(2, &arguments).into_iter();
     let errors: Vec<String> = ends
@@ -113,7 +113,7 @@ fn files_that_are_no_checkpoints_of_the_deck_are_refused() {
 #[test]
 fn a_checkpoint_that_cannot_be_written_is_an_error_of_all_ranks() {
     let checkpoint = Some((Path::new("/nowhere/at/all").to_owned(), 1));
-    let arguments = Arguments {
+    let arguments = SageArguments {
         checkpoint,
         ..through(3)
     };

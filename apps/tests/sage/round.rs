@@ -1,10 +1,10 @@
 //! The blast wave is round: HLLC alone lets a shock that runs along a direction of the mesh break up (the carbuncle).
 
 use super::{built_in, solve};
-use apps::sage::Cell;
+use apps::sage::SageCell;
 
 /// Returns the highest density in each sector of 5 degrees around the shock.
-fn peaks(mesh: &[Cell]) -> Vec<f64> {
+fn peaks(mesh: &[SageCell]) -> Vec<f64> {
     let mut peaks = vec![0.0_f64; 18];
     for cell in mesh {
         let degrees = cell.middle[1].atan2(cell.middle[0]).to_degrees();
@@ -20,7 +20,7 @@ fn peaks(mesh: &[Cell]) -> Vec<f64> {
 }
 
 /// Returns how much a cell differs from another one with both directions exchanged.
-fn differ(one: &Cell, mirrored: &Cell) -> f64 {
+fn differ(one: &SageCell, mirrored: &SageCell) -> f64 {
     let one = [
         one.density(),
         one.pressure,

@@ -1,5 +1,5 @@
 //! The computation of reductions, to the bit: its [datatypes](Datatype), its [operations](Op), and
-//! its [arithmetic](arithmetic).
+//! its [`arithmetic`].
 
 pub mod arithmetic;
 mod datatype;

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 const LEAST_BYTES: usize = 16 * 1024;
 
 /// A mapping of `/proc/self/maps`.
-struct Mapping<'a> {
+struct MappedArea<'a> {
     addresses: Range<usize>,
     /// The access, such as `rw-s`.
     access: &'a str,
@@ -24,7 +24,7 @@ struct Mapping<'a> {
     name: &'a str,
 }
 
-impl<'a> Mapping<'a> {
+impl<'a> MappedArea<'a> {
     /// Parses a line such as `8000000000-10000000000 rw-s 00000000 00:01 1031 /memfd:slot
     /// (deleted)`.
     fn of(line: &'a str) -> Option<Self> {
@@ -73,10 +73,10 @@ pub(crate) fn unknown_mapping(address: u64, len: usize) -> Option<String> {
 fn otherwise_mapped(
     maps: &str,
     buffer: Range<usize>,
-    is_slots: impl Fn(&Mapping<'_>) -> bool,
+    is_slots: impl Fn(&MappedArea<'_>) -> bool,
 ) -> Option<String> {
     let mut at = buffer.start;
-    for mapping in maps.lines().filter_map(Mapping::of) {
+    for mapping in maps.lines().filter_map(MappedArea::of) {
         if mapping.addresses.end <= at {
             continue;
         }

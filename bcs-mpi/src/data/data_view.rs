@@ -164,13 +164,13 @@ impl DataView {
 
 /// Contiguous blocks of one length, at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ViewRow {
     first: ByteRange,
     /// From the start of a block to that of the next.
     distance: i64,
 }
 
-impl Row {
+impl ViewRow {
     /// Makes the row of blocks that begins with this one.
     ///
     /// # Safety
@@ -218,14 +218,14 @@ impl Row {
 #[derive(Clone, Debug)]
 pub enum DataViews {
     /// The blocks of a row, in the order of the members. It needs no list.
-    Row(Row),
+    Row(ViewRow),
     /// Any data views.
     Each(Vec<DataView>),
 }
 
 impl DataViews {
     /// No data for any member.
-    pub const NONE: Self = Self::Row(Row {
+    pub const NONE: Self = Self::Row(ViewRow {
         first: ByteRange::EMPTY,
         distance: 0,
     });

@@ -20,7 +20,7 @@
 //! | `MPI_Comm_attach_buffer` | [`buffer`](crate::mpi::Comm::buffer), [`AttachedBuffer::attach`](crate::mpi::AttachedBuffer::attach) | - |
 //! | `MPI_Cancel` | [`Request::cancel`](crate::mpi::Request::cancel) | [`OwnedRequest::cancel`](crate::OwnedRequest::cancel), [`ReceiveRequest::cancel`](crate::ReceiveRequest::cancel) |
 //! | `MPI_Get_count` | [`Status::count`](crate::mpi::Status::count) | [`Status::count`](crate::Status::count) |
-//! | `MPI_Grequest_complete` | [`Completion::complete`](crate::mpi::external::Completion::complete) | - |
+//! | `MPI_Grequest_complete` | [`GeneralizedCompletion::complete`](crate::mpi::generalized_request::GeneralizedCompletion::complete) | - |
 //! | `MPI_Grequest_start` | [`Process::external`](crate::mpi::Process::external) | - |
 //! | `MPI_Mprobe` | [`mprobe`](crate::mpi::Comm::mprobe) | [`mprobe`](crate::Communicator::mprobe) |
 //! | `MPI_Improbe` | [`improbe`](crate::mpi::Comm::improbe) | [`improbe`](crate::Communicator::improbe) |

@@ -29,10 +29,10 @@ impl AttachedBuffer {
 
 /// The buffered sends from one buffer.
 #[derive(Debug, Default)]
-pub(super) struct Account(Mutex<State>);
+pub(super) struct Account(Mutex<AccountState>);
 
 #[derive(Debug, Default)]
-pub(in crate::mpi) struct State {
+pub(in crate::mpi) struct AccountState {
     /// Bytes of the attached buffer; `None` if there is none.
     pub(in crate::mpi) attached: Option<usize>,
     /// Bytes of the copies below.
@@ -57,7 +57,7 @@ pub(in crate::mpi) trait BufferedSend: fmt::Debug + Send {
     fn posted(&self) -> Option<bcs::Request>;
 }
 
-impl State {
+impl AccountState {
     /// Drops the copies of sends that are complete.
     pub(in crate::mpi) fn reap(&mut self) {
         let Self { used, lost, .. } = self;
@@ -73,7 +73,7 @@ impl State {
 }
 
 impl Account {
-    pub(in crate::mpi) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(in crate::mpi) fn lock(&self) -> MutexGuard<'_, AccountState> {
         lockstep::lock(&self.0)
     }
 

@@ -15,12 +15,12 @@ use bcs_core::request::RequestId;
 use std::fmt;
 
 #[derive(Debug)]
-struct Slot<T> {
+struct RequestSlotState<T> {
     generation: u32,
     used: Option<T>,
 }
 
-impl<T> Slot<T> {
+impl<T> RequestSlotState<T> {
     const FREE: Self = Self {
         generation: 0,
         used: None,
@@ -39,7 +39,7 @@ impl fmt::Debug for SlotReset {
 /// Requests, and the use of each.
 #[derive(Debug)]
 pub(super) struct RequestTable<T> {
-    slots: Vec<Slot<T>>,
+    slots: Vec<RequestSlotState<T>>,
     free: Vec<u32>,
     /// The largest number of slots.
     limit: usize,
@@ -53,7 +53,7 @@ impl<T> Default for RequestTable<T> {
     /// Returns an empty table. Slot 0 belongs to no request.
     fn default() -> Self {
         Self {
-            slots: vec![Slot::FREE],
+            slots: vec![RequestSlotState::FREE],
             free: Vec::new(),
             limit: REQUEST_SLOTS,
             refusals: 0,
@@ -76,7 +76,7 @@ impl<T> RequestTable<T> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None if self.slots.len() < self.limit => {
-                self.slots.push(Slot::FREE);
+                self.slots.push(RequestSlotState::FREE);
                 u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
             }
             None => {
@@ -90,7 +90,7 @@ impl<T> RequestTable<T> {
         if generation == 0 {
             return Ok(self.open_again(slot, used));
         }
-        *entry = Slot {
+        *entry = RequestSlotState {
             generation,
             used: Some(used),
         };
@@ -102,7 +102,7 @@ impl<T> RequestTable<T> {
     fn open_again(&mut self, slot: u32, used: T) -> RequestId {
         (self.forget.0)(slot);
         let generation = 1;
-        self.slots[slot as usize] = Slot {
+        self.slots[slot as usize] = RequestSlotState {
             generation,
             used: Some(used),
         };
@@ -118,7 +118,7 @@ impl<T> RequestTable<T> {
     #[cfg(test)]
     pub(super) fn were_used(&mut self, slots: usize, times: u32) {
         while self.free.len() < slots {
-            self.slots.push(Slot::FREE);
+            self.slots.push(RequestSlotState::FREE);
             let slot = u32::try_from(self.slots.len() - 1).unwrap();
             self.free.push(slot);
         }

@@ -34,7 +34,7 @@ const MAX_ENDING_NS: u64 = 10_000_000;
 const NO_MATCHING_RECEIVE: &str = "that no receive matches";
 
 /// A rank: a thread, and its outcome.
-struct Rank {
+struct SimulatedRank {
     thread: ThreadNumber,
     node: NodeId,
     /// What the program of the rank returned.
@@ -44,10 +44,10 @@ struct Rank {
     ended: bool,
 }
 
-pub(super) struct Job {
+pub(super) struct SimulatedJob {
     lockstep: Lockstep,
     nics: SimulatedNics,
-    ranks: Vec<Rank>,
+    ranks: Vec<SimulatedRank>,
     placement: Placement,
     settings: Settings,
     /// The segment of each node's host.
@@ -62,7 +62,7 @@ pub(super) struct Job {
     ending: Option<(String, u64)>,
 }
 
-impl Job {
+impl SimulatedJob {
     pub(super) fn new(options: &SimulatedJobOptions) -> Self {
         die_of_bad_memory();
         let mut random = ChaCha8Rng::seed_from_u64(options.seed);
@@ -140,7 +140,7 @@ impl Job {
         job
     }
 
-    fn start(&self, rank: usize, memory: SharedMemory) -> Rank {
+    fn start(&self, rank: usize, memory: SharedMemory) -> SimulatedRank {
         let said = Arc::new(Mutex::new(None));
         let (says, plan, shared) = (said.clone(), self.plan.clone(), self.shared.clone());
         let (placement, settings) = (self.placement.clone(), self.settings.clone());
@@ -153,7 +153,7 @@ impl Job {
             *lockstep::lock(&says) = Some(outcome.map_err(|error| error.to_string()));
         };
         let thread = self.lockstep.spawn(&format!("rank {rank}"), body);
-        Rank {
+        SimulatedRank {
             thread: thread.expect("the kernel starts a thread"),
             node: node_of(&self.placement, rank),
             outcome: said,
@@ -248,7 +248,7 @@ impl Job {
         }
         let alive = self.nics.fabric().alive();
         for rank in 0..self.ranks.len() {
-            let Rank {
+            let SimulatedRank {
                 thread,
                 node,
                 ended: over,
@@ -263,7 +263,7 @@ impl Job {
     fn check_ranks(&mut self) -> Result<(), String> {
         // Handle deaths first, because they make others fail.
         for rank in 0..self.ranks.len() {
-            let Rank {
+            let SimulatedRank {
                 thread,
                 ended: over,
                 ..
@@ -275,7 +275,7 @@ impl Job {
             }
         }
         for rank in 0..self.ranks.len() {
-            let Rank {
+            let SimulatedRank {
                 thread,
                 ended: over,
                 ..
@@ -357,7 +357,7 @@ impl Job {
     }
 
     fn describe_hang(&self, how: &str) -> String {
-        let place = |(rank, of): (usize, &Rank)| match of.memory.wait_state() {
+        let place = |(rank, of): (usize, &SimulatedRank)| match of.memory.wait_state() {
             Some((_, place)) if !of.ended => Some(format!("rank {rank} {place:?}")),
             _ => None,
         };

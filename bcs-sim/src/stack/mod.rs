@@ -93,7 +93,7 @@ pub struct SimulatedJobReport {
 /// Runs one seed.
 #[must_use]
 pub fn run(options: &SimulatedJobOptions) -> SimulatedJobReport {
-    job::Job::new(options).run()
+    job::SimulatedJob::new(options).run()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 use super::buffer::MessageBuffer;
 use super::matching_oracle::{CompletedReceive, check};
 use super::program::{
-    CommunicatorTraffic, DECOY, Message, Mode, PlannedReceive, ReceiveStyle, TrafficProgram, random,
+    CommunicatorTraffic, DECOY, Mode, PlannedMessage, PlannedReceive, ReceiveStyle, TrafficProgram,
+    random,
 };
 use bcs_core::lockstep;
 use bcs_mpi::mpi::{ANY_SOURCE, Buffer, Comm, Persistent, Request, Result, Status};
@@ -79,7 +80,7 @@ fn run_threaded(
 fn outgoing<'a>(
     exchange: &'a CommunicatorTraffic,
     comm: &Comm,
-) -> impl Iterator<Item = &'a Message> {
+) -> impl Iterator<Item = &'a PlannedMessage> {
     let me = comm.rank();
     let messages = exchange.messages.iter();
     messages.filter(move |message| message.source == me)
@@ -91,14 +92,14 @@ fn room(len: usize, pieces: Option<u64>) -> Result<MessageBuffer> {
 }
 
 /// Creates a message in its sender's memory.
-fn filled(message: &Message) -> Result<MessageBuffer> {
+fn filled(message: &PlannedMessage) -> Result<MessageBuffer> {
     let mut room = room(message.len, message.pieces)?;
     room.fill(&message.bytes());
     Ok(room)
 }
 
 /// Sends a message with a blocking call.
-fn send(message: &Message, comm: &Comm) -> Result<()> {
+fn send(message: &PlannedMessage, comm: &Comm) -> Result<()> {
     let room = filled(message)?;
     let (data, to, tag) = (room.read_only(), message.destination, message.tag);
     let send: unsafe fn(&Comm, Buffer, i32, i32) -> Result<()> = match message.mode {
@@ -122,7 +123,7 @@ struct SendInFlight {
 }
 
 impl SendInFlight {
-    fn start(message: &Message, comm: &Comm) -> Result<Self> {
+    fn start(message: &PlannedMessage, comm: &Comm) -> Result<Self> {
         let room = filled(message)?;
         let (data, to, tag) = (room.read_only(), message.destination, message.tag);
         let send: unsafe fn(&Comm, Buffer, i32, i32) -> Result<Request> = match message.mode {

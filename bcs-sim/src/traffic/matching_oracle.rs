@@ -1,7 +1,7 @@
 //! The oracle: compares what a rank received on a communicator with what was sent to it.
 
 use super::buffer::MessageBuffer;
-use super::program::{CommunicatorTraffic, Message, WildcardStyle};
+use super::program::{CommunicatorTraffic, PlannedMessage, WildcardStyle};
 use bcs_mpi::mpi::Status;
 use std::collections::{HashMap, VecDeque};
 
@@ -27,7 +27,7 @@ pub(super) fn check(
     let style = exchange.styles[usize::try_from(rank).expect("positive")];
     let by_tag = matches!(style, WildcardStyle::Exact | WildcardStyle::AnySource);
     let lane = |source: i32, tag: i32| (source, if by_tag { tag } else { 0 });
-    let mut to_come: HashMap<(i32, i32), VecDeque<&Message>> = HashMap::new();
+    let mut to_come: HashMap<(i32, i32), VecDeque<&PlannedMessage>> = HashMap::new();
     for message in &exchange.messages {
         if message.destination == rank {
             let lane = lane(message.source, message.tag);

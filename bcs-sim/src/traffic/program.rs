@@ -55,7 +55,7 @@ pub(super) const DECOY: i32 = 77;
 
 /// A message; source and destination are ranks of its communicator.
 #[derive(Clone, Debug)]
-pub(super) struct Message {
+pub(super) struct PlannedMessage {
     pub(super) id: u64,
     pub(super) source: i32,
     pub(super) destination: i32,
@@ -66,7 +66,7 @@ pub(super) struct Message {
     pub(super) pieces: Option<u64>,
 }
 
-impl Message {
+impl PlannedMessage {
     /// Returns its bytes, which identify the message unless there are none.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let byte = |at: usize| (self.id.wrapping_mul(31) + at as u64 * 7).to_le_bytes()[0];
@@ -92,7 +92,7 @@ pub(super) struct PlannedReceive {
 #[derive(Clone, Debug)]
 pub(super) struct CommunicatorTraffic {
     /// The messages, in the order in which each source sends them.
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<PlannedMessage>,
     /// The styles, by rank.
     pub(super) styles: Vec<WildcardStyle>,
     /// The receives by rank, in the order of their posts.
@@ -149,7 +149,7 @@ impl CommunicatorTraffic {
         let mut messages = Vec::new();
         for _ in 0..random.random_range(0..ranks * 6 + 1) {
             *id += 1;
-            messages.push(Message {
+            messages.push(PlannedMessage {
                 id: *id,
                 source: rank(random),
                 destination: rank(random),
@@ -195,7 +195,7 @@ impl CommunicatorTraffic {
         for (source, tag) in (0..ranks).flat_map(|source| (0..count).map(move |tag| (source, tag)))
         {
             *id += 1;
-            messages.push(Message {
+            messages.push(PlannedMessage {
                 id: *id,
                 source: number(source),
                 destination: number((source + 1) % ranks),
@@ -236,7 +236,7 @@ fn in_pieces(random: &mut ChaCha8Rng) -> Option<u64> {
 fn receives(
     rank: i32,
     style: WildcardStyle,
-    messages: &[Message],
+    messages: &[PlannedMessage],
     threads: bool,
     posted_first: bool,
     random: &mut ChaCha8Rng,

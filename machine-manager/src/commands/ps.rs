@@ -10,7 +10,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-type Job = (JobName, Result<JobAnswer, JobQueryError>);
+type ListedJob = (JobName, Result<JobAnswer, JobQueryError>);
 
 pub(super) fn run(arguments: &PsArgs) -> ExitCode {
     let jobs = match jobs::all() {
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &PsArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn table(jobs: &[Job]) -> Table {
+fn table(jobs: &[ListedJob]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
@@ -56,7 +56,7 @@ fn table(jobs: &[Job]) -> Table {
     table
 }
 
-fn as_json((name, answered): &Job) -> Value {
+fn as_json((name, answered): &ListedJob) -> Value {
     match answered {
         Ok(JobAnswer { facts, .. }) => facts.json(),
         Err(error) => json!({

@@ -261,13 +261,13 @@ impl Tuning {
     }
 
     /// Runs with a setting and adds the figures of its dumps to the reasons.
-    fn recorded(&mut self, setting: Setting) -> anyhow::Result<Outcome> {
+    fn recorded(&mut self, setting: Setting) -> anyhow::Result<TuneOutcome> {
         let directory = tempfile::tempdir().context("failed to make a directory for dumps")?;
         let options = self.options.with_setting(&setting);
         let mut mds = OsString::from("--mds=");
         mds.push(directory.path());
-        let outcome = Outcome::of(self.run(&options, &[mds])?);
-        if let (Outcome::Took(_), Ok(dumps)) = (&outcome, read_summaries(directory.path())) {
+        let outcome = TuneOutcome::of(self.run(&options, &[mds])?);
+        if let (TuneOutcome::Took(_), Ok(dumps)) = (&outcome, read_summaries(directory.path())) {
             let reason = reason(&dumps, &typed(&self.results, &setting));
             self.results.reasons.extend(reason);
         }
@@ -278,9 +278,9 @@ impl Tuning {
     fn record_what_is_in_effect(&mut self) -> Result<(), TuneError> {
         self.bar.set_message("with what is in effect");
         match self.recorded(self.results.in_effect)? {
-            Outcome::Took(_) => Ok(()),
-            Outcome::Failed(failure) => Err(TuneError::Program(failure)),
-            Outcome::Interrupted(signal) => Err(TuneError::Interrupted(signal)),
+            TuneOutcome::Took(_) => Ok(()),
+            TuneOutcome::Failed(failure) => Err(TuneError::Program(failure)),
+            TuneOutcome::Interrupted(signal) => Err(TuneError::Interrupted(signal)),
         }
     }
 
@@ -296,13 +296,13 @@ impl Tuning {
                 ),
             };
             self.bar.set_message(name);
-            match Outcome::of(self.run(&options, &[])?) {
-                Outcome::Took(took) => race.record_run(next, took.as_secs_f64()),
-                Outcome::Failed(failure) => {
+            match TuneOutcome::of(self.run(&options, &[])?) {
+                TuneOutcome::Took(took) => race.record_run(next, took.as_secs_f64()),
+                TuneOutcome::Failed(failure) => {
                     race.failed(next);
                     self.results.rows[next].failures.push(failure);
                 }
-                Outcome::Interrupted(signal) => {
+                TuneOutcome::Interrupted(signal) => {
                     self.results.take(race);
                     return Ok(Some(signal));
                 }
@@ -320,8 +320,8 @@ impl Tuning {
             return Ok(None);
         };
         match self.recorded(choice)? {
-            Outcome::Took(_) => {}
-            Outcome::Failed(failure) => {
+            TuneOutcome::Took(_) => {}
+            TuneOutcome::Failed(failure) => {
                 let row = self
                     .results
                     .rows
@@ -330,20 +330,20 @@ impl Tuning {
                 row.into_iter()
                     .for_each(|row| row.failures.push(failure.clone()));
             }
-            Outcome::Interrupted(signal) => return Ok(Some(signal)),
+            TuneOutcome::Interrupted(signal) => return Ok(Some(signal)),
         }
         Ok(None)
     }
 }
 
 /// The end of a run, for the race.
-enum Outcome {
+enum TuneOutcome {
     Took(Duration),
     Failed(TrialFailure),
     Interrupted(i32),
 }
 
-impl Outcome {
+impl TuneOutcome {
     fn of(ended: TrialEnd) -> Self {
         match ended {
             TrialEnd::Exited { code: 0, took, .. } => Self::Took(took),

@@ -43,7 +43,7 @@ pub enum JobQueryError {
     #[error("job {0} does not say: {1}")]
     Refused(JobName, String),
     /// The answer is invalid.
-    #[error("job {0} answers rubbish: {1}")]
+    #[error("job {0} sent an invalid answer: {1}")]
     Rubbish(JobName, String),
     /// Something else.
     #[error("failed to ask job {0}: {1}")]

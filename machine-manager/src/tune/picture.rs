@@ -31,7 +31,7 @@ const COLORS: [RGBColor; 6] = [
 const GREY: RGBColor = RGBColor(110, 110, 110);
 
 /// Rows of one strobe mode and eager limit.
-struct Line<'a> {
+struct PlotLine<'a> {
     label: String,
     rows: Vec<&'a SettingResult>,
 }
@@ -55,9 +55,9 @@ pub fn picture(results: &Results) -> Result<String, TunePlotError> {
     Ok(svg)
 }
 
-fn lines(results: &Results) -> Vec<Line<'_>> {
+fn lines(results: &Results) -> Vec<PlotLine<'_>> {
     let varied = results.varied();
-    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut lines: Vec<PlotLine<'_>> = Vec::new();
     for row in &results.rows {
         let Some(setting) = row.setting.filter(|_| !row.seconds.is_empty()) else {
             continue;
@@ -68,7 +68,7 @@ fn lines(results: &Results) -> Vec<Line<'_>> {
         }
         match lines.iter_mut().find(|line| line.label == label) {
             Some(line) => line.rows.push(row),
-            None => lines.push(Line {
+            None => lines.push(PlotLine {
                 label,
                 rows: vec![row],
             }),
@@ -85,7 +85,7 @@ fn us(row: &SettingResult) -> f64 {
 fn draw(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     results: &Results,
-    lines: &[Line<'_>],
+    lines: &[PlotLine<'_>],
 ) -> Result<(), TunePlotError> {
     let drawn = || results.rows.iter().filter(|row| !row.seconds.is_empty());
     let x = range(

@@ -50,7 +50,7 @@ pub(super) trait DumpWithTables: JsonDump {
 
 /// A JSON file: its label, the dump, and the list of tables beside it.
 #[derive(Serialize, Deserialize)]
-struct Content<T> {
+struct DumpContent<T> {
     #[serde(flatten)]
     dump: T,
     /// The tables that have rows, with their numbers of rows.
@@ -310,7 +310,7 @@ fn write_json<T: JsonDump>(
     tables: BTreeMap<String, usize>,
 ) -> Result<PathBuf, DumpError> {
     let path = dir.join(dump.file_name());
-    let content = Label::new(T::FORMAT, Content { dump, tables });
+    let content = Label::new(T::FORMAT, DumpContent { dump, tables });
     atomic_file::write(&path, |file| {
         // The file does not end with a newline. So a file that was cut short always has an
         // unfinished object.
@@ -335,7 +335,7 @@ pub(super) fn read_accompanied<T: DumpWithTables>(
     path: &Path,
     wanted: fn(&str) -> bool,
 ) -> Result<LoadedDump<T>, DumpError> {
-    let Content { mut dump, tables } = read_json::<T>(path)?;
+    let DumpContent { mut dump, tables } = read_json::<T>(path)?;
     let log = path.with_extension(LOG);
     let mut faults = Vec::new();
     let histograms = beside(path, &log, MOST_TEXT_BYTES)
@@ -407,7 +407,7 @@ pub fn read_run(path: &Path) -> Result<RunDump, DumpError> {
 }
 
 /// Reads a JSON file. Also compares its name with its content, so that no rank is counted twice.
-fn read_json<T: JsonDump>(path: &Path) -> Result<Content<T>, DumpError> {
+fn read_json<T: JsonDump>(path: &Path) -> Result<DumpContent<T>, DumpError> {
     let bytes = atomic_file::read(path, MOST_TEXT_BYTES)?;
     // First check whether it is whole. The parser does not report "unexpected end" for an object
     // that was cut inside a number.
@@ -420,7 +420,7 @@ fn read_json<T: JsonDump>(path: &Path) -> Result<Content<T>, DumpError> {
             length: bytes.len(),
         });
     }
-    let content: Label<Content<T>> = labelled(path, &bytes, T::FORMAT)?;
+    let content: Label<DumpContent<T>> = labelled(path, &bytes, T::FORMAT)?;
     let name = content.content.dump.file_name();
     match path.file_name() == Some(OsStr::new(&name)) {
         true => Ok(content.content),

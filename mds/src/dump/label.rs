@@ -33,7 +33,7 @@ impl<T> Label<T> {
 
 /// The part of a label that decides whether the rest can be understood.
 #[derive(Deserialize)]
-struct Kind {
+struct LabelKind {
     format: Option<String>,
     version: Option<u64>,
 }
@@ -50,7 +50,7 @@ pub(super) fn labelled<T: for<'a> Deserialize<'a>>(
         expected: format,
         found,
     };
-    let kind: Kind = serde_json::from_slice(json).map_err(|error| match error.classify() {
+    let kind: LabelKind = serde_json::from_slice(json).map_err(|error| match error.classify() {
         Category::Data => foreign(format!("another JSON value ({error})")),
         _ => foreign(format!("what is not JSON ({error})")),
     })?;

@@ -19,7 +19,7 @@ pub(super) struct TrackId {
 
 /// The shape of an event: the letter of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum TraceShape {
     /// A bar.
     Bar,
     /// A point.
@@ -31,8 +31,8 @@ pub(super) enum Shape {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Event {
-    pub(super) shape: Shape,
+pub(super) struct TraceEvent {
+    pub(super) shape: TraceShape,
     pub(super) place: TrackId,
     pub(super) name: String,
     pub(super) category: &'static str,
@@ -55,11 +55,11 @@ impl Track {
     }
 }
 
-impl Event {
+impl TraceEvent {
     /// Makes a bar that begins at a time.
     pub(super) fn bar(place: TrackId, name: impl Into<String>, at_ns: u64, lasts_ns: u64) -> Self {
         Self {
-            shape: Shape::Bar,
+            shape: TraceShape::Bar,
             place,
             name: name.into(),
             category: "call",
@@ -72,10 +72,10 @@ impl Event {
     /// Returns the object of the trace, with times from the beginning of the run on.
     pub(super) fn json(&self, began_ns: u64) -> Value {
         let (phase, id) = match self.shape {
-            Shape::Bar => ("X", None),
-            Shape::Point => ("i", None),
-            Shape::ArrowFrom(number) => ("s", Some(number)),
-            Shape::ArrowTo(number) => ("f", Some(number)),
+            TraceShape::Bar => ("X", None),
+            TraceShape::Point => ("i", None),
+            TraceShape::ArrowFrom(number) => ("s", Some(number)),
+            TraceShape::ArrowTo(number) => ("f", Some(number)),
         };
         let mut event = json!({
             "ph": phase,
@@ -86,12 +86,12 @@ impl Event {
             "ts": microseconds(self.at_ns.saturating_sub(began_ns)),
         });
         match self.shape {
-            Shape::Bar => event["dur"] = microseconds(self.lasts_ns),
+            TraceShape::Bar => event["dur"] = microseconds(self.lasts_ns),
             // The point is as wide as its thread.
-            Shape::Point => event["s"] = json!("t"),
+            TraceShape::Point => event["s"] = json!("t"),
             // The arrow ends at the bar that is there, not at the next one.
-            Shape::ArrowTo(_) => event["bp"] = json!("e"),
-            Shape::ArrowFrom(_) => {}
+            TraceShape::ArrowTo(_) => event["bp"] = json!("e"),
+            TraceShape::ArrowFrom(_) => {}
         }
         if let Some(id) = id {
             event["id"] = json!(id);

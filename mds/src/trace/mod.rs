@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use crate::dump::RunDumps;
 use crate::figures::span_ns;
 
-use event::{Event, Track};
+use event::{TraceEvent, Track};
 
 /// The contents of a trace: numbers of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +51,7 @@ pub fn write(dumps: &RunDumps, to: &mut impl Write) -> io::Result<Counts> {
     nodes::add(dumps, &mut events, &mut counts);
     tracks.extend(ranks::add(dumps, ended_ns, &mut events, &mut counts));
     // If two events begin at the same time, the longer one encloses the other.
-    events.sort_by_key(|event: &Event| (event.at_ns, std::cmp::Reverse(event.lasts_ns)));
+    events.sort_by_key(|event: &TraceEvent| (event.at_ns, std::cmp::Reverse(event.lasts_ns)));
     to.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let mut separator = "\n";
     for name in tracks.iter().flat_map(Track::names) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::dump::{NONE, Row, RunDumps, SliceRow};
 
 use super::Counts;
-use super::event::{Event, Track, TrackId};
+use super::event::{TraceEvent, Track, TrackId};
 
 /// A function that returns a time of a row.
 type Pick = fn(&SliceRow) -> u64;
@@ -69,13 +69,13 @@ pub(super) fn tracks(dumps: &RunDumps) -> Vec<Track> {
     tracks
 }
 
-pub(super) fn add(dumps: &RunDumps, events: &mut Vec<Event>, counts: &mut Counts) {
+pub(super) fn add(dumps: &RunDumps, events: &mut Vec<TraceEvent>, counts: &mut Counts) {
     for dump in &dumps.nodes {
         for row in dump.global.iter().flat_map(|global| &global.strobes) {
-            events.push(Event {
+            events.push(TraceEvent {
                 category: "strobe",
                 figures: figures(row),
-                ..Event::bar(
+                ..TraceEvent::bar(
                     JOB,
                     format!("slice {}", row.slice),
                     row.strobe_ns,
@@ -92,17 +92,17 @@ pub(super) fn add(dumps: &RunDumps, events: &mut Vec<Event>, counts: &mut Counts
 }
 
 /// Adds a slice of a node: itself, its microphases in it, and the time of each NIC thread.
-fn slice(node: u32, row: &SliceRow, events: &mut Vec<Event>) {
+fn slice(node: u32, row: &SliceRow, events: &mut Vec<TraceEvent>) {
     let place = |thread| TrackId {
         process: process(node),
         thread,
     };
     let lasts_ns = bounded(row.ltts_ns);
     let ended_ns = row.strobe_ns.saturating_add(lasts_ns);
-    events.push(Event {
+    events.push(TraceEvent {
         category: "slice",
         figures: figures(row),
-        ..Event::bar(
+        ..TraceEvent::bar(
             place(MICROPHASES),
             format!("slice {}", row.slice),
             row.strobe_ns,
@@ -113,9 +113,9 @@ fn slice(node: u32, row: &SliceRow, events: &mut Vec<Event>) {
     for (name, time_ns) in PHASES {
         let time_ns = bounded(time_ns(row)).min(ended_ns.saturating_sub(at_ns));
         if time_ns > 0 {
-            events.push(Event {
+            events.push(TraceEvent {
                 category: "microphase",
-                ..Event::bar(place(MICROPHASES), name, at_ns, time_ns)
+                ..TraceEvent::bar(place(MICROPHASES), name, at_ns, time_ns)
             });
             at_ns = at_ns.saturating_add(time_ns);
         }
@@ -123,9 +123,9 @@ fn slice(node: u32, row: &SliceRow, events: &mut Vec<Event>) {
     for (thread, (name, time_ns)) in (FIRST_THREAD..).zip(THREADS) {
         let time_ns = bounded(time_ns(row)).min(lasts_ns);
         if time_ns > 0 {
-            events.push(Event {
+            events.push(TraceEvent {
                 category: "nic",
-                ..Event::bar(place(thread), name, row.strobe_ns, time_ns)
+                ..TraceEvent::bar(place(thread), name, row.strobe_ns, time_ns)
             });
         }
     }

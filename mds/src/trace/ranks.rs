@@ -9,7 +9,7 @@ use crate::figures::{MessageKey, primitive};
 use crate::mmds::Primitive;
 
 use super::Counts;
-use super::event::{Event, Shape, Track, TrackId};
+use super::event::{TraceEvent, TraceShape, Track, TrackId};
 use super::nodes::{figures, process};
 
 /// The thread of the first rank; the NIC's threads are below.
@@ -22,7 +22,7 @@ const LANES: u64 = 64;
 pub(super) fn add(
     dumps: &RunDumps,
     ended_ns: u64,
-    events: &mut Vec<Event>,
+    events: &mut Vec<TraceEvent>,
     counts: &mut Counts,
 ) -> Vec<Track> {
     let mut tracks = Vec::new();
@@ -57,7 +57,7 @@ fn place(dump: &RankDump, lane: u64) -> TrackId {
 
 /// Adds the calls of a rank, and returns the number of lanes. A call that never returned lasts
 /// until the end of the run.
-fn calls(dump: &RankDump, ended_ns: u64, events: &mut Vec<Event>) -> u64 {
+fn calls(dump: &RankDump, ended_ns: u64, events: &mut Vec<TraceEvent>) -> u64 {
     let mut lanes: Vec<u64> = vec![0];
     let mut in_order: Vec<_> = dump.calls.iter().collect();
     in_order.sort_by_key(|call| call.begun_ns);
@@ -81,9 +81,9 @@ fn calls(dump: &RankDump, ended_ns: u64, events: &mut Vec<Event>) -> u64 {
             figures.insert("returned".to_owned(), false.into());
         }
         let lasts_ns = ended_ns.saturating_sub(call.begun_ns);
-        events.push(Event {
+        events.push(TraceEvent {
             figures,
-            ..Event::bar(place(dump, lane as u64), name, call.begun_ns, lasts_ns)
+            ..TraceEvent::bar(place(dump, lane as u64), name, call.begun_ns, lasts_ns)
         });
     }
     lanes.len() as u64
@@ -99,7 +99,7 @@ fn named_site(dump: &RankDump, figures: &mut Map<String, Value>) {
 }
 
 /// Makes the event of a message on one side.
-fn message(dump: &RankDump, row: &MessageRow) -> Event {
+fn message(dump: &RankDump, row: &MessageRow) -> TraceEvent {
     let name = match row.received {
         0 => format!("send to {}", row.peer),
         _ => format!("receive from {}", row.peer),
@@ -107,16 +107,16 @@ fn message(dump: &RankDump, row: &MessageRow) -> Event {
     let mut figures = figures(row);
     figures.remove("received");
     named_site(dump, &mut figures);
-    Event {
-        shape: Shape::Point,
+    TraceEvent {
+        shape: TraceShape::Point,
         category: "message",
         figures,
-        ..Event::bar(place(dump, 0), name, row.posted_ns, 0)
+        ..TraceEvent::bar(place(dump, 0), name, row.posted_ns, 0)
     }
 }
 
 /// Adds an arrow for each message that has a row on both sides, and returns their number.
-fn arrows(dumps: &RunDumps, events: &mut Vec<Event>) -> usize {
+fn arrows(dumps: &RunDumps, events: &mut Vec<TraceEvent>) -> usize {
     let mut sent: HashMap<MessageKey, (&RankDump, &MessageRow)> = HashMap::new();
     for dump in &dumps.ranks {
         for row in dump.messages.iter().filter(|row| row.received == 0) {
@@ -134,13 +134,13 @@ fn arrows(dumps: &RunDumps, events: &mut Vec<Event>) -> usize {
             };
             // An arrow does not go back in time.
             let from_ns = send.posted_ns.min(row.completed_ns);
-            let end = |shape, dump: &RankDump, at_ns| Event {
+            let end = |shape, dump: &RankDump, at_ns| TraceEvent {
                 shape,
                 category: "message",
-                ..Event::bar(place(dump, 0), "message", at_ns, 0)
+                ..TraceEvent::bar(place(dump, 0), "message", at_ns, 0)
             };
-            events.push(end(Shape::ArrowFrom(arrows), sender, from_ns));
-            events.push(end(Shape::ArrowTo(arrows), dump, row.completed_ns));
+            events.push(end(TraceShape::ArrowFrom(arrows), sender, from_ns));
+            events.push(end(TraceShape::ArrowTo(arrows), dump, row.completed_ns));
             arrows += 1;
         }
     }

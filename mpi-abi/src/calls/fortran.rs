@@ -16,21 +16,21 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex};
 
 /// A kind of number: its minimum of decimal digits and of decimal exponents, and its datatype.
-type Kind = (c_int, c_int, MPI_Datatype);
+type FortranKind = (c_int, c_int, MPI_Datatype);
 
-const REALS: [Kind; 3] = [
+const REALS: [FortranKind; 3] = [
     (6, 37, MPI_REAL4),
     (15, 307, MPI_REAL8),
     (33, 4931, MPI_REAL16),
 ];
 
-const COMPLEXES: [Kind; 3] = [
+const COMPLEXES: [FortranKind; 3] = [
     (6, 37, MPI_COMPLEX8),
     (15, 307, MPI_COMPLEX16),
     (33, 4931, MPI_COMPLEX32),
 ];
 
-const INTEGERS: [Kind; 4] = [
+const INTEGERS: [FortranKind; 4] = [
     (0, 2, MPI_INTEGER1),
     (0, 4, MPI_INTEGER2),
     (0, 9, MPI_INTEGER4),
@@ -50,7 +50,12 @@ pub(super) fn is_of_fortran(made: &DatatypeEntry) -> bool {
 }
 
 /// Returns the datatype of the first kind that is sufficient. `MPI_UNDEFINED` requires nothing.
-fn asked(combiner: c_int, kinds: &[Kind], precision: c_int, range: c_int) -> Result<MPI_Datatype> {
+fn asked(
+    combiner: c_int,
+    kinds: &[FortranKind],
+    precision: c_int,
+    range: c_int,
+) -> Result<MPI_Datatype> {
     state::process().map_err(|_| error(ErrorClass::Other, "called before MPI_Init"))?;
     let mut known = lockstep::lock(&ASKED);
     if let Some(handle) = known.get(&(combiner, precision, range)) {

@@ -132,7 +132,7 @@ macro_rules! tool_calls {
         $(
             #[unsafe(export_name = concat!("entry_", stringify!($name)))]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
-                $crate::tool::interface::call(stringify!($name), || -> $crate::tool::Outcome { $body })
+                $crate::tool::interface::call(stringify!($name), || -> $crate::tool::ToolOutcome { $body })
             }
         )*
     };

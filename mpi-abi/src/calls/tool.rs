@@ -7,12 +7,12 @@ use crate::objects::INFOS;
 use crate::tool::categories::Category;
 use crate::tool::enumerations::Enumeration;
 use crate::tool::places::{address, index, list, nth, number, put, string, tell, text};
-use crate::tool::{Outcome, clock, interface};
+use crate::tool::{ToolOutcome, clock, interface};
 use bcs_mpi::mpi::Info;
 use std::ffi::{c_char, c_int};
 
 /// Checks the index of a source: there is one.
-fn source(index: c_int) -> Outcome {
+fn source(index: c_int) -> ToolOutcome {
     nth(&[()], index).copied()
 }
 

@@ -3,17 +3,17 @@
 /// Objects, and the list of free places.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
-    slots: Vec<Slot<T>>,
+    slots: Vec<HandleSlot<T>>,
     free: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Slot<T> {
+struct HandleSlot<T> {
     generation: u32,
     value: Option<T>,
 }
 
-impl<T> Slot<T> {
+impl<T> HandleSlot<T> {
     /// Advances the generation: handles of this place are stale from now on. 0 is no generation, so
     /// a handle with only an index is invalid.
     fn pass(&mut self) {
@@ -39,7 +39,7 @@ impl<T> Slots<T> {
 
     #[cold]
     fn another(&mut self) -> usize {
-        self.slots.push(Slot {
+        self.slots.push(HandleSlot {
             generation: 1,
             value: None,
         });
@@ -100,7 +100,7 @@ impl<T> Slots<T> {
 
     /// Returns the first object that is wanted: its index and generation.
     pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<(usize, u32)> {
-        let is_it = |slot: &Slot<T>| slot.value.as_ref().is_some_and(&wanted);
+        let is_it = |slot: &HandleSlot<T>| slot.value.as_ref().is_some_and(&wanted);
         let index = self.slots.iter().position(is_it)?;
         Some((index, self.slots[index].generation))
     }

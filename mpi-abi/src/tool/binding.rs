@@ -2,7 +2,7 @@
 
 use super::counting::Counting;
 use super::performance::PerformanceVariable;
-use super::{Outcome, Refusal};
+use super::{Refusal, ToolOutcome};
 
 /// A variable, and what one handle has counted of it.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Binding {
     }
 
     /// Returns the count, if the variable counts.
-    fn counting(&mut self, otherwise: Refusal) -> Outcome<&mut Counting> {
+    fn counting(&mut self, otherwise: Refusal) -> ToolOutcome<&mut Counting> {
         match self.variable.class.counts() {
             true => Ok(&mut self.counting),
             false => Err(otherwise),
@@ -32,7 +32,7 @@ impl Binding {
     ///
     /// # Errors
     /// As [`PerformanceVariable::now`].
-    pub fn read(&self) -> Outcome<u64> {
+    pub fn read(&self) -> ToolOutcome<u64> {
         let now = self.variable.now()?;
         Ok(match self.variable.class.counts() {
             true => self.counting.value(now),
@@ -44,7 +44,7 @@ impl Binding {
     ///
     /// # Errors
     /// If the variable does not count; and as `read`.
-    pub fn start(&mut self) -> Outcome {
+    pub fn start(&mut self) -> ToolOutcome {
         let now = self.variable.now();
         self.counting(Refusal::NoStartStop)?.start(now?);
         Ok(())
@@ -54,7 +54,7 @@ impl Binding {
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub fn stop(&mut self) -> Outcome {
+    pub fn stop(&mut self) -> ToolOutcome {
         let now = self.variable.now();
         self.counting(Refusal::NoStartStop)?.stop(now?);
         Ok(())
@@ -64,7 +64,7 @@ impl Binding {
     ///
     /// # Errors
     /// If the variable does not count; and as `read`.
-    pub fn write(&mut self, value: u64) -> Outcome {
+    pub fn write(&mut self, value: u64) -> ToolOutcome {
         let now = self.variable.now();
         self.counting(Refusal::NoWrite)?.set(value, now?);
         Ok(())
@@ -74,7 +74,7 @@ impl Binding {
     ///
     /// # Errors
     /// If the variable does not count; and as `read`.
-    pub fn read_and_reset(&mut self) -> Outcome<u64> {
+    pub fn read_and_reset(&mut self) -> ToolOutcome<u64> {
         let now = self.variable.now();
         let counting = self.counting(Refusal::NoAtomic)?;
         let now = now?;

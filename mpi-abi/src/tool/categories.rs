@@ -3,7 +3,7 @@
 use super::control::ControlVariable;
 use super::performance::PerformanceVariable;
 use super::places::{nth, number};
-use super::{Outcome, control, performance};
+use super::{ToolOutcome, control, performance};
 use crate::c::*;
 use std::ffi::c_int;
 
@@ -35,7 +35,7 @@ impl Category {
     ///
     /// # Errors
     /// If there is none.
-    pub fn nth(index: c_int) -> Outcome<Self> {
+    pub fn nth(index: c_int) -> ToolOutcome<Self> {
         nth(Self::ALL, index).copied()
     }
 

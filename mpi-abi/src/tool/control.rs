@@ -4,7 +4,7 @@
 use super::categories::Category;
 use super::enumerations::Enumeration;
 use super::form::Form;
-use super::{Outcome, Refusal};
+use super::{Refusal, ToolOutcome};
 use crate::c::*;
 use crate::state;
 use crate::table::Table;
@@ -177,7 +177,7 @@ impl ControlVariable {
     ///
     /// # Errors
     /// If the job is not known yet.
-    pub fn read(&self) -> Outcome<u64> {
+    pub fn read(&self) -> ToolOutcome<u64> {
         match self.value {
             Value::OfJob(value) => state::rank()
                 .map(|rank| value(rank))
@@ -198,7 +198,7 @@ pub fn bind(variable: &'static ControlVariable) -> MPI_T_cvar_handle {
 ///
 /// # Errors
 /// If the handle is invalid.
-pub fn bound_to(handle: MPI_T_cvar_handle) -> Outcome<&'static ControlVariable> {
+pub fn bound_to(handle: MPI_T_cvar_handle) -> ToolOutcome<&'static ControlVariable> {
     HANDLES.get(handle.0).ok_or(Refusal::InvalidHandle)
 }
 
@@ -206,7 +206,7 @@ pub fn bound_to(handle: MPI_T_cvar_handle) -> Outcome<&'static ControlVariable> 
 ///
 /// # Errors
 /// If it was stale before.
-pub fn unbind(handle: MPI_T_cvar_handle) -> Outcome {
+pub fn unbind(handle: MPI_T_cvar_handle) -> ToolOutcome {
     let freed = HANDLES.remove(handle.0);
     freed.map(|_| ()).ok_or(Refusal::InvalidHandle)
 }

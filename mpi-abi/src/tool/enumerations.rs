@@ -1,6 +1,6 @@
 //! The meanings of the values of some variables (MPI 5.0, 15.3.5).
 
-use super::{Outcome, Refusal};
+use super::{Refusal, ToolOutcome};
 use crate::c::MPI_T_enum;
 use crate::table;
 
@@ -65,7 +65,7 @@ impl Enumeration {
     ///
     /// # Errors
     /// If the handle is none of ours.
-    pub fn of(handle: MPI_T_enum) -> Outcome<Self> {
+    pub fn of(handle: MPI_T_enum) -> ToolOutcome<Self> {
         let found = table::parts(KIND, handle.0).filter(|(_, generation)| *generation == 1);
         let one = found.and_then(|(index, _)| Self::ALL.get(index));
         one.copied().ok_or(Refusal::InvalidHandle)

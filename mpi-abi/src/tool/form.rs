@@ -1,7 +1,7 @@
 //! The representation of a value in the tool's memory. In this library each value is a number that
 //! is not negative.
 
-use super::Outcome;
+use super::ToolOutcome;
 use super::enumerations::Enumeration;
 use super::places::{look, put};
 use crate::c::*;
@@ -42,7 +42,7 @@ impl Form {
         clippy::cast_precision_loss,
         reason = "53 bits of nanoseconds are a hundred days"
     )]
-    pub fn write(self, value: u64, to: *mut c_void) -> Outcome {
+    pub fn write(self, value: u64, to: *mut c_void) -> ToolOutcome {
         match self {
             Self::One(_) => put(to.cast(), c_int::try_from(value).unwrap_or(c_int::MAX)),
             Self::Number => put(to.cast(), value),
@@ -59,7 +59,7 @@ impl Form {
         clippy::cast_sign_loss,
         reason = "what does not fit is the nearest that does"
     )]
-    pub fn read(self, from: *const c_void) -> Outcome<u64> {
+    pub fn read(self, from: *const c_void) -> ToolOutcome<u64> {
         Ok(match self {
             Self::One(_) => u64::try_from(look::<c_int>(from.cast())?).unwrap_or(0),
             Self::Number => look(from.cast())?,

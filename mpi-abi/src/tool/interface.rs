@@ -4,7 +4,7 @@
 //! frees the objects that it uses. It may take the lock of the rank's endpoint meanwhile. A thread
 //! that holds that lock never waits for the turn.
 
-use super::{Outcome, Refusal, control, sessions};
+use super::{Refusal, ToolOutcome, control, sessions};
 use crate::answer::abort_after_panic;
 use crate::c::MPI_SUCCESS;
 use bcs_core::lockstep;
@@ -24,7 +24,7 @@ pub fn begin() {
 ///
 /// # Errors
 /// If it was called as often as [`begin`].
-pub fn end() -> Outcome {
+pub fn end() -> ToolOutcome {
     let mut uses = lockstep::lock(&USES);
     *uses = uses.checked_sub(1).ok_or(Refusal::NotInitialized)?;
     if *uses == 0 {
@@ -35,7 +35,7 @@ pub fn end() -> Outcome {
 }
 
 /// Runs a function that needs no initialisation; `name` is its name with the P.
-pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
+pub fn enter(name: &'static str, body: impl FnOnce() -> ToolOutcome) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MPI_SUCCESS,
         Ok(Err(refusal)) => refusal.code(),
@@ -44,7 +44,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
 }
 
 /// Runs any other function, when it has the turn.
-pub fn call(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
+pub fn call(name: &'static str, body: impl FnOnce() -> ToolOutcome) -> c_int {
     enter(name, || {
         let uses = lockstep::lock(&USES);
         match *uses {

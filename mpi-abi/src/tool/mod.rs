@@ -51,4 +51,4 @@ pub mod places;
 pub mod refusal;
 pub mod sessions;
 
-pub use refusal::{Outcome, Refusal};
+pub use refusal::{Refusal, ToolOutcome};

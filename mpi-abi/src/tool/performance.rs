@@ -4,7 +4,7 @@
 use super::categories::Category;
 use super::enumerations::Enumeration;
 use super::form::Form;
-use super::{Outcome, Refusal};
+use super::{Refusal, ToolOutcome};
 use crate::c::*;
 use crate::objects::{
     COMMS, DATATYPES, ERROR_HANDLERS, GROUPS, INFOS, MESSAGES, OPS, REQUESTS, SESSIONS,
@@ -316,7 +316,7 @@ impl PerformanceVariable {
     ///
     /// # Errors
     /// If this process is a forked child of the rank.
-    pub fn now(&self) -> Outcome<u64> {
+    pub fn now(&self) -> ToolOutcome<u64> {
         match (&self.figure, state::rank()) {
             (Figure::OfTables(held), _) => Ok(held() as u64),
             (Figure::OfRank(_), None) => Ok(0),

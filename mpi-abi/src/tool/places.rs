@@ -1,6 +1,6 @@
 //! The places of a call's results and arguments.
 
-use super::{Outcome, Refusal};
+use super::{Refusal, ToolOutcome};
 use std::ffi::{CStr, c_char, c_int};
 
 /// Addresses in the first page are invalid: null, and numbers such as `MPI_IN_PLACE`.
@@ -10,7 +10,7 @@ const FIRST_PAGE: usize = 4096;
 ///
 /// # Errors
 /// If it is not.
-pub fn address<T>(of: *const T) -> Outcome<*const T> {
+pub fn address<T>(of: *const T) -> ToolOutcome<*const T> {
     match of.addr() < FIRST_PAGE {
         true => Err(Refusal::Invalid),
         false => Ok(of),
@@ -21,7 +21,7 @@ pub fn address<T>(of: *const T) -> Outcome<*const T> {
 ///
 /// # Errors
 /// If there is no place.
-pub fn put<T>(place: *mut T, value: T) -> Outcome {
+pub fn put<T>(place: *mut T, value: T) -> ToolOutcome {
     address(place)?;
     // SAFETY: the caller's promise. A place in a structure of the tool's may not be aligned.
     unsafe { place.write_unaligned(value) };
@@ -37,7 +37,7 @@ pub fn tell<T>(place: *mut T, value: T) {
 ///
 /// # Errors
 /// If the address is invalid.
-pub fn look<T: Copy>(place: *const T) -> Outcome<T> {
+pub fn look<T: Copy>(place: *const T) -> ToolOutcome<T> {
     address(place)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { place.read_unaligned() })
@@ -48,7 +48,7 @@ pub fn look<T: Copy>(place: *const T) -> Outcome<T> {
 ///
 /// # Errors
 /// If the room is negative.
-pub fn string(text: &str, place: *mut c_char, length: *mut c_int) -> Outcome {
+pub fn string(text: &str, place: *mut c_char, length: *mut c_int) -> ToolOutcome {
     let Ok(room) = look(length) else {
         return Ok(());
     };
@@ -67,7 +67,7 @@ pub fn string(text: &str, place: *mut c_char, length: *mut c_int) -> Outcome {
 ///
 /// # Errors
 /// If the address is invalid.
-pub fn text<'a>(start: *const c_char) -> Outcome<&'a [u8]> {
+pub fn text<'a>(start: *const c_char) -> ToolOutcome<&'a [u8]> {
     address(start)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { CStr::from_ptr(start) }.to_bytes())
@@ -77,7 +77,7 @@ pub fn text<'a>(start: *const c_char) -> Outcome<&'a [u8]> {
 ///
 /// # Errors
 /// If the room is negative, or its address is invalid.
-pub fn list(all: impl Iterator<Item = c_int>, room: c_int, place: *mut c_int) -> Outcome {
+pub fn list(all: impl Iterator<Item = c_int>, room: c_int, place: *mut c_int) -> ToolOutcome {
     let room = usize::try_from(room).map_err(|_| Refusal::Invalid)?;
     for (at, one) in all.take(room).enumerate() {
         // This must not start at null: each place is checked by its own address.
@@ -90,7 +90,7 @@ pub fn list(all: impl Iterator<Item = c_int>, room: c_int, place: *mut c_int) ->
 ///
 /// # Errors
 /// If there is none.
-pub fn nth<T>(all: &'static [T], index: c_int) -> Outcome<&'static T> {
+pub fn nth<T>(all: &'static [T], index: c_int) -> ToolOutcome<&'static T> {
     let found = usize::try_from(index).ok().and_then(|index| all.get(index));
     found.ok_or(Refusal::InvalidIndex)
 }
@@ -99,7 +99,7 @@ pub fn nth<T>(all: &'static [T], index: c_int) -> Outcome<&'static T> {
 ///
 /// # Errors
 /// If there is none.
-pub fn index<T>(all: &[T], wanted: impl Fn(&T) -> bool) -> Outcome<c_int> {
+pub fn index<T>(all: &[T], wanted: impl Fn(&T) -> bool) -> ToolOutcome<c_int> {
     let found = all.iter().position(wanted);
     found.map(number).ok_or(Refusal::InvalidName)
 }

@@ -5,7 +5,7 @@ use crate::c::*;
 use std::ffi::c_int;
 
 /// The result of a function.
-pub type Outcome<T = ()> = Result<T, Refusal>;
+pub type ToolOutcome<T = ()> = Result<T, Refusal>;
 
 /// The reason why a function refuses.
 #[repr(i32)]

@@ -3,7 +3,7 @@
 
 use super::binding::Binding;
 use super::performance::PerformanceVariable;
-use super::{Outcome, Refusal};
+use super::{Refusal, ToolOutcome};
 use crate::c::*;
 use crate::table::Table;
 
@@ -18,7 +18,7 @@ pub fn create() -> MPI_T_pvar_session {
 }
 
 /// Checks that a session exists.
-fn there(session: MPI_T_pvar_session) -> Outcome {
+fn there(session: MPI_T_pvar_session) -> ToolOutcome {
     SESSIONS.get(session.0).ok_or(Refusal::InvalidSession)
 }
 
@@ -26,7 +26,7 @@ fn there(session: MPI_T_pvar_session) -> Outcome {
 ///
 /// # Errors
 /// If there is no such session.
-pub fn free(session: MPI_T_pvar_session) -> Outcome {
+pub fn free(session: MPI_T_pvar_session) -> ToolOutcome {
     SESSIONS.remove(session.0).ok_or(Refusal::InvalidSession)?;
     HANDLES.retain(|(of, _)| *of != session);
     Ok(())
@@ -39,7 +39,7 @@ pub fn free(session: MPI_T_pvar_session) -> Outcome {
 pub fn bind(
     session: MPI_T_pvar_session,
     variable: &'static PerformanceVariable,
-) -> Outcome<MPI_T_pvar_handle> {
+) -> ToolOutcome<MPI_T_pvar_handle> {
     there(session)?;
     let bound = (session, Binding::new(variable));
     Ok(MPI_T_pvar_handle(HANDLES.insert(bound)))
@@ -49,7 +49,7 @@ pub fn bind(
 ///
 /// # Errors
 /// If there is no such session, or it has no such handle.
-pub fn unbind(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
+pub fn unbind(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> ToolOutcome {
     with(session, handle, |_| Ok(()))?;
     HANDLES.remove(handle.0);
     Ok(())
@@ -62,8 +62,8 @@ pub fn unbind(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome
 pub fn with<T>(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
-    what: impl FnOnce(&mut Binding) -> Outcome<T>,
-) -> Outcome<T> {
+    what: impl FnOnce(&mut Binding) -> ToolOutcome<T>,
+) -> ToolOutcome<T> {
     there(session)?;
     let done = HANDLES.with_mut(handle.0, |(of, binding)| {
         (*of == session).then(|| what(binding))
@@ -79,8 +79,8 @@ pub fn with_any(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
     otherwise: Refusal,
-    what: impl Fn(&mut Binding) -> Outcome,
-) -> Outcome {
+    what: impl Fn(&mut Binding) -> ToolOutcome,
+) -> ToolOutcome {
     if handle != MPI_T_PVAR_ALL_HANDLES {
         return with(session, handle, what);
     }

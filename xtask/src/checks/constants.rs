@@ -36,7 +36,7 @@ const BESIDE: [&str; 6] = [
     "simulator",
     "conformance",
     "lockstep",
-    "wire.rs",
+    "datagram_network.rs",
 ];
 
 /// The kinds of a constant.
@@ -62,7 +62,7 @@ const BOUNDINGS: [&str; 3] = [".min(", ".max(", ".clamp("];
 const ARITHMETIC: [&str; 6] = ["+", "-", "*", "/", "<<", ">>"];
 
 /// A constant, by its file and name.
-type Key = (String, String);
+type ConstantKey = (String, String);
 
 /// A row of the document.
 #[derive(Debug)]
@@ -74,9 +74,9 @@ struct DocumentedConstant {
 /// The constants and comparisons of the code.
 #[derive(Debug, Default)]
 struct DeclaredConstants {
-    times: BTreeSet<Key>,
+    times: BTreeSet<ConstantKey>,
     /// All integers, and whether they are public.
-    integers: BTreeMap<Key, bool>,
+    integers: BTreeMap<ConstantKey, bool>,
     /// The compared names of each file.
     compared: BTreeMap<String, BTreeSet<String>>,
 }
@@ -115,8 +115,8 @@ impl DeclaredConstants {
 
     /// Returns the integers that decide: those that are compared in their own file, or in one that
     /// can see them and has no constant of that name.
-    fn deciding(&self) -> impl Iterator<Item = &Key> {
-        let decides = |(file, name): &Key, is_public: bool| {
+    fn deciding(&self) -> impl Iterator<Item = &ConstantKey> {
+        let decides = |(file, name): &ConstantKey, is_public: bool| {
             self.compared.iter().any(|(other, compared)| {
                 let is_hidden = || self.integers.contains_key(&(other.clone(), name.clone()));
                 let sees = other == file || (is_public && !is_hidden());
@@ -130,7 +130,10 @@ impl DeclaredConstants {
     }
 }
 
-fn judged(rows: &BTreeMap<Key, DocumentedConstant>, code: &DeclaredConstants) -> CheckOutcome {
+fn judged(
+    rows: &BTreeMap<ConstantKey, DocumentedConstant>,
+    code: &DeclaredConstants,
+) -> CheckOutcome {
     let mut wrong = Vec::new();
     for key @ (file, constant) in code.times.iter().chain(code.deciding()) {
         match rows.get(key) {
@@ -143,7 +146,7 @@ fn judged(rows: &BTreeMap<Key, DocumentedConstant>, code: &DeclaredConstants) ->
             Some(_) => {}
         }
     }
-    let has = |key: &Key| code.times.contains(key) || code.integers.contains_key(key);
+    let has = |key: &ConstantKey| code.times.contains(key) || code.integers.contains_key(key);
     let gone = rows.keys().filter(|key| !has(key));
     wrong.extend(gone.map(|(file, constant)| format!("{file}: there is no {constant} any more")));
     let figure = match wrong.as_slice() {
@@ -161,7 +164,7 @@ fn may_be_no_time(kind: &str) -> bool {
     ["plain", LIMIT].contains(&kind)
 }
 
-fn figure(rows: &BTreeMap<Key, DocumentedConstant>, code: &DeclaredConstants) -> String {
+fn figure(rows: &BTreeMap<ConstantKey, DocumentedConstant>, code: &DeclaredConstants) -> String {
     let numbers = rows.iter().filter(|(key, _)| !code.times.contains(key));
     let (limits, deciding): (Vec<_>, Vec<_>) = numbers
         .map(|(_, row)| row)
@@ -182,7 +185,7 @@ impl DocumentedConstant {
 }
 
 /// Returns the rows of a document, by file and name.
-fn rows(document: &str) -> Result<BTreeMap<Key, DocumentedConstant>> {
+fn rows(document: &str) -> Result<BTreeMap<ConstantKey, DocumentedConstant>> {
     let mut rows = BTreeMap::new();
     for line in document.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
@@ -346,7 +349,7 @@ mod tests {
         code
     }
 
-    fn names<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<&'a str> {
+    fn names<'a>(keys: impl Iterator<Item = &'a ConstantKey>) -> Vec<&'a str> {
         keys.map(|(_, name)| name.as_str()).collect()
     }
 

@@ -26,6 +26,7 @@ mod mds_barrier;
 mod mds_overhead;
 mod mds_scale;
 mod mini_apps;
+mod names;
 mod node_scale;
 mod oracle;
 mod page;
@@ -167,6 +168,7 @@ pub const ALL: &[Check] = &[
     documents::CHECK,
     readme::CHECK,
     layers::CHECK,
+    names::CHECK,
     portable::CHECK,
     constants::CHECK,
     crates::CHECK,

@@ -1,11 +1,13 @@
-//! A type name stands for one thing. Who reads `Part` in one file must not have to ask which of sixteen it is.
+//! A type name stands for one thing. A reader of `Part` in one file must not have to find out which of sixteen it is.
 //!
 //! Names of types (structs, enums, unions, traits, aliases) that the workspace declares more than twice have a row in
-//! `docs/glossary.md`, with the reason. Associated types are left out: their trait says what they are.
+//! `docs/glossary.md`, with the reason. Associated types are left out: their trait says what they are. So are tests and
+//! examples, whose types are read where they are declared.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use syn::visit::{self, Visit};
@@ -32,6 +34,8 @@ const HEADING: &str = "## Type names that several modules declare";
 /// A name may be declared that often without a reason.
 const FREE_DECLARATIONS: usize = 2;
 
+const LIMIT: Duration = Duration::from_secs(30);
+
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let declared = Declarations::of(workspace)?;
     let document = fs::read_to_string(workspace.root().join(DOCUMENT))
@@ -57,18 +61,14 @@ fn findings(declared: &Declarations, argued: &BTreeMap<String, String>) -> Vec<S
         .map(|(name, files)| format!("{name}: {} declarations: {}", files.len(), files.join(", ")));
     let stale = argued
         .keys()
-        .filter(|name| {
-            declared.files.get(*name).map_or(0, Vec::len) <= FREE_DECLARATIONS
-        })
+        .filter(|name| declared.files.get(*name).map_or(0, Vec::len) <= FREE_DECLARATIONS)
         .map(|name| format!("{DOCUMENT} argues for {name}, which is declared at most twice"));
     unargued.chain(stale).collect()
 }
 
 /// The rows below the heading: name and reason.
 fn argued(document: &str) -> BTreeMap<String, String> {
-    let below = document
-        .split_once(HEADING)
-        .map_or("", |(_, below)| below);
+    let below = document.split_once(HEADING).map_or("", |(_, below)| below);
     let section = below.split("\n## ").next().unwrap_or_default();
     let rows = section.lines().filter_map(|line| {
         let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
@@ -76,6 +76,16 @@ fn argued(document: &str) -> BTreeMap<String, String> {
         Some((name.to_owned(), cells.next()?.to_owned()))
     });
     rows.collect()
+}
+
+/// Whether a file holds tests or an example.
+fn is_test(file: &str) -> bool {
+    let names = file.split('/').map(|name| name.trim_end_matches(".rs"));
+    let mut kinds = names.map(|name| {
+        name.trim_start_matches("loom_")
+            .trim_start_matches("graph_")
+    });
+    kinds.any(|name| name == "tests" || name == "examples")
 }
 
 /// Where each type name is declared.
@@ -87,10 +97,11 @@ struct Declarations {
 impl Declarations {
     fn of(workspace: &Workspace) -> Result<Declarations> {
         let mut list = Command::new("git");
-        list.args(["ls-files", "*.rs"]).current_dir(workspace.root());
-        let listed = process::command_output(&mut list)?;
+        list.args(["ls-files", "*.rs"])
+            .current_dir(workspace.root());
+        let listed = process::run(&mut list, LIMIT)?.succeeded()?.stdout;
         let mut declared = Declarations::default();
-        for file in listed.lines() {
+        for file in listed.lines().filter(|file| !is_test(file)) {
             let text = fs::read_to_string(workspace.root().join(file))
                 .with_context(|| format!("failed to read {file}"))?;
             declared.add(file, &text)?;
@@ -144,11 +155,15 @@ mod tests {
             findings(&declared, &BTreeMap::new()),
             ["Part: 3 declarations: a.rs, a.rs, b.rs"]
         );
-        let document = format!("{HEADING}\n\n| name | why |\n|---|---|\n| `Part` | one |\n| `Way` | two |\n");
+        let document =
+            format!("{HEADING}\n\n| name | why |\n|---|---|\n| `Part` | one |\n| `Way` | two |\n");
         assert_eq!(
             findings(&declared, &argued(&document)),
             ["docs/glossary.md argues for Way, which is declared at most twice"]
         );
-        assert_eq!(findings(&declared, &argued(&document.replace("one", ""))).len(), 2);
+        assert_eq!(
+            findings(&declared, &argued(&document.replace("one", ""))).len(),
+            2
+        );
     }
 }

@@ -111,7 +111,7 @@ fn one(workspace: &Workspace, layout: &str, seconds: u64, seed: u64) -> Result<C
     if let Ok(any_source) = std::env::var(ANY_SOURCE_VARIABLE) {
         command.args(["--any-source", &any_source]);
     }
-    let run = Run::of(command)?;
+    let run = SoakRun::of(command)?;
     if let Some(network) = &network {
         check_no_processes(network)?;
     }
@@ -142,7 +142,7 @@ struct Sample {
 }
 
 /// A run that has ended well.
-struct Run {
+struct SoakRun {
     samples: Vec<Sample>,
     /// The names of the processes.
     names: BTreeMap<u32, String>,
@@ -150,7 +150,7 @@ struct Run {
     done: String,
 }
 
-impl Run {
+impl SoakRun {
     /// Runs the job, and measures it whenever it reports.
     fn of(mut command: Command) -> Result<Self> {
         let text = command_line(&command);
@@ -288,12 +288,12 @@ fn status_figure(pid: u32, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn sampled(kib: impl Fn(u64) -> u64) -> Run {
+    fn sampled(kib: impl Fn(u64) -> u64) -> SoakRun {
         let sample = |second| Sample {
             after: Duration::from_secs(second),
             resident_kib: BTreeMap::from([(1, 5_000), (2, kib(second))]),
         };
-        Run {
+        SoakRun {
             samples: (1..=60).map(sample).collect(),
             names: BTreeMap::from([(1, "bcs (1)".to_owned()), (2, "soak (2)".to_owned())]),
             done: "60 s".to_owned(),

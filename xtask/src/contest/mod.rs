@@ -17,13 +17,13 @@ use anyhow::{Context, Result, ensure};
 use apps::bench::{BenchOperation, BenchOptions, BufferMode, ByteSize};
 use clap::Args;
 
-pub use comparison::{BootstrapRatios, Comparison, Samples, geometric_mean};
+pub use comparison::{BootstrapRatios, ContestComparison, Samples, geometric_mean};
 pub use demand::{Demand, RatioStatistic};
 pub use side::Contestant;
 
 use crate::bare_pingpong::allowed_cores;
 use crate::hosts::Hosts;
-use crate::peers::{self, MessagePath, Peer};
+use crate::peers::{self, MessagePath, PeerMpi};
 use crate::rounds::{Rounds, turns};
 use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
@@ -135,7 +135,7 @@ impl Contest {
 
     /// Returns the same contest with one peer as rival; the others are only measured.
     #[must_use]
-    pub fn against(mut self, peer: &Peer) -> Self {
+    pub fn against(mut self, peer: &PeerMpi) -> Self {
         for side in &mut self.sides {
             if let Contestant::Peer(other, settings) = *side
                 && other != peer
@@ -266,7 +266,7 @@ pub struct ContestArgs {
     /// Peers to be compared with
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpich,openmpi,impi",
         value_parser = peers::find_peer)]
-    peers: Vec<&'static Peer>,
+    peers: Vec<&'static PeerMpi>,
     /// Keep the peers to TCP over the loopback device; those that cannot be are left out
     #[arg(long)]
     tcp: bool,

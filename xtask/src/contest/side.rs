@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use apps::bench::{BenchCase, BenchOptions, BenchRow};
 
 use crate::hosts::Hosts;
-use crate::peers::{LauncherSettings, MessagePath, Peer};
+use crate::peers::{LauncherSettings, MessagePath, PeerMpi};
 use crate::process;
 use crate::verdict::UnsuitableMachine;
 use crate::workspace::Workspace;
@@ -25,9 +25,9 @@ pub enum Contestant {
     /// Our `bcs run` as a rival.
     Baseline(Vec<String>),
     /// A peer.
-    Peer(&'static Peer, &'static LauncherSettings),
+    Peer(&'static PeerMpi, &'static LauncherSettings),
     /// A peer that is not a rival.
-    Onlooker(&'static Peer, &'static LauncherSettings),
+    Onlooker(&'static PeerMpi, &'static LauncherSettings),
 }
 
 impl Contestant {
@@ -52,12 +52,12 @@ impl Contestant {
     /// Returns peers with all their settings for a transport, and this number of ranks and cores.
     #[must_use]
     pub fn of_peers(
-        peers: &[&'static Peer],
+        peers: &[&'static PeerMpi],
         way: MessagePath,
         ranks: usize,
         cores: usize,
     ) -> Vec<Contestant> {
-        let sides = |peer: &&'static Peer| {
+        let sides = |peer: &&'static PeerMpi| {
             let peer = *peer;
             let all = peer.settings(way, ranks, cores).iter();
             all.map(move |settings| Contestant::Peer(peer, settings))

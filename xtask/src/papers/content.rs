@@ -17,7 +17,7 @@ pub(super) enum ContentPart {
     /// A list.
     List(Vec<String>),
     /// A table.
-    Table(Table),
+    Table(PaperTable),
     /// A picture, and its file.
     Picture {
         /// The file name, with `.svg`.
@@ -31,14 +31,14 @@ pub(super) enum ContentPart {
 
 /// A table: its heads, and lines of the same length.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Table {
+pub(super) struct PaperTable {
     /// The heads of the columns.
     pub(super) heads: Vec<String>,
     /// The lines.
     pub(super) lines: Vec<Vec<String>>,
 }
 
-impl Table {
+impl PaperTable {
     /// Makes an empty table.
     pub(super) fn new<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Self {
         Self {
@@ -57,14 +57,14 @@ impl Table {
 
 /// A section in progress.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct PaperContent {
     /// The parts of the section.
     pub(super) parts: Vec<ContentPart>,
     /// Whether the section is complete.
     pub(super) verdict: Verdict,
 }
 
-impl Content {
+impl PaperContent {
     /// Makes an empty section.
     pub(super) fn new() -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Content {
     }
 
     /// Adds a table.
-    pub(super) fn table(&mut self, table: Table) {
+    pub(super) fn table(&mut self, table: PaperTable) {
         self.parts.push(ContentPart::Table(table));
     }
 
@@ -107,7 +107,7 @@ impl Content {
         let PublishedResult { paper, place, .. } = published;
         self.text(format!("**{place}** of *{paper}*: {}", published.caption));
         if let Some(table) = &published.table {
-            self.table(Table {
+            self.table(PaperTable {
                 heads: table.heads.clone(),
                 lines: table.lines.clone(),
             });
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_fails_leaves_a_sentence_behind_what_it_had_said() {
-        let mut content = Content::new();
+        let mut content = PaperContent::new();
         content.attempt("A", |content| {
             content.text("half");
             bail!("the other half\nis gone")
@@ -166,6 +166,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a cell for each column")]
     fn lines_are_as_long_as_the_heads() {
-        Table::new(["a", "b"]).line(["1"]);
+        PaperTable::new(["a", "b"]).line(["1"]);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::content::{Content, ContentPart, Table};
+use super::content::{ContentPart, PaperContent, PaperTable};
 
 /// The folder of the pictures, next to the document and with the same name.
 const PICTURES: &str = "papers";
@@ -48,7 +48,7 @@ pub(super) struct Chapter {
     /// The heading.
     pub(super) heading: &'static str,
     /// The content below it.
-    pub(super) content: Content,
+    pub(super) content: PaperContent,
 }
 
 /// Writes the document and its pictures into a folder, and removes pictures of an earlier document.
@@ -184,7 +184,7 @@ fn add(text: &mut String, part: &ContentPart) {
     };
 }
 
-fn add_table(text: &mut String, table: &Table) {
+fn add_table(text: &mut String, table: &PaperTable) {
     let mut add = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));
@@ -214,12 +214,12 @@ mod tests {
     }
 
     fn chapter() -> Chapter {
-        let mut content = Content::new();
+        let mut content = PaperContent::new();
         content.text("Said.");
         content
             .parts
             .push(ContentPart::List(vec!["one".into(), "two".into()]));
-        let mut table = Table::new(["n", "us | ms"]);
+        let mut table = PaperTable::new(["n", "us | ms"]);
         table.line([2.0, 3.5]);
         content.table(table);
         content.svg("figure", "A curve", "<svg/>".into());
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_section_that_is_measured_again_takes_its_place() {
         let chapter_of = |heading, said: &str| {
-            let mut content = Content::new();
+            let mut content = PaperContent::new();
             content.text(said);
             Chapter { heading, content }
         };

@@ -7,10 +7,10 @@ use anyhow::{Context, Result, ensure};
 use apps::sage::deck::BUILT_IN;
 
 use super::Section;
-use super::content::{Content, Table};
+use super::content::{PaperContent, PaperTable};
 use super::picture::{Axis, Curve, Panel, Scale, Stroke};
 use super::published::{self, PublishedResult};
-use super::run::{Run, medians};
+use super::run::{PaperRun, medians};
 use crate::sage::SageReference;
 
 pub(super) const SECTION: Section = Section {
@@ -41,7 +41,7 @@ struct Point {
     nodes: u32,
 }
 
-fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn fill(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     content.published(&PublishedResult::of(&published::FIGURE_6_1)?);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut panels = Vec::new();
@@ -77,7 +77,7 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
     Ok(())
 }
 
-fn measure(run: &Run<'_>, deck: &str, scaling: Scaling) -> Result<Vec<(Point, f64)>> {
+fn measure(run: &PaperRun<'_>, deck: &str, scaling: Scaling) -> Result<Vec<(Point, f64)>> {
     let dir = tempfile::tempdir().context("failed to make a directory for the decks")?;
     let points: Vec<Point> = RANKS
         .iter()
@@ -149,8 +149,8 @@ fn boxes_beside(deck: &str, boxes: u32) -> Result<String> {
     Ok(all.replace(CELLS, &format!("cells = [16, 16, {}]", 16 * boxes)))
 }
 
-fn table(times: &[(Point, f64)]) -> Table {
-    let mut table = Table::new(["ranks", "1 node", "2 nodes", "4 nodes"]);
+fn table(times: &[(Point, f64)]) -> PaperTable {
+    let mut table = PaperTable::new(["ranks", "1 node", "2 nodes", "4 nodes"]);
     for ranks in RANKS {
         let of = |nodes: u32| {
             let mut times = times.iter();

@@ -5,9 +5,9 @@ use mds::figures::{Series, column};
 use mds::plot::plot;
 
 use super::Section;
-use super::content::{Content, Table};
+use super::content::{PaperContent, PaperTable};
 use super::published::{self, PublishedResult};
-use super::run::Run;
+use super::run::PaperRun;
 use crate::barriers::{BarrierSpacing, WINDOW, record};
 
 pub(super) const SECTION: Section = Section {
@@ -37,7 +37,7 @@ const FIGURES: [(&str, &str, &str); 3] = [
     ),
 ];
 
-fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn fill(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     let published = PublishedResult::of(&published::FIGURES_5_3_TO_5_5)?;
     content.published(&published);
     let barriers = run.workspace.fixture_program("barriers")?;
@@ -53,7 +53,7 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
         published.number("longest_us")?,
     );
     let apart = published.number("slices_between_barriers")?;
-    let mut table = Table::new(["", "the paper", "ours"]);
+    let mut table = PaperTable::new(["", "the paper", "ours"]);
     table.line([
         "slices apart".to_owned(),
         format!("{shortest} to {longest} us"),

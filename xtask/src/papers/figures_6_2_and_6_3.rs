@@ -4,10 +4,10 @@
 use anyhow::Result;
 
 use super::Section;
-use super::content::{Content, Table};
+use super::content::{PaperContent, PaperTable};
 use super::picture::{Axis, Curve, Panel, Scale};
 use super::published::{self, PublishedResult};
-use super::run::{Run, medians};
+use super::run::{PaperRun, medians};
 use crate::sage::SageReference;
 use crate::sweep3d::{CommunicationStyle, Layouts};
 
@@ -53,7 +53,7 @@ fn steps(planes: u32) -> f64 {
     f64::from(8 * (octant / block) * PLANES_IN_ALL.div_ceil(planes))
 }
 
-fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn fill(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     let published = PublishedResult::of(&published::FIGURES_6_2_AND_6_3)?;
     content.published(&published);
     content.attempt("The sweep of slices", |content| slices(run, content));
@@ -84,7 +84,7 @@ struct RelativeTimes {
     fixed: Vec<f64>,
 }
 
-fn slices(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn slices(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     let sweep = Layouts::new(run.workspace, &deck(PLANES[0]))?;
     let sage = SageReference::default();
     let cycles = run.choose("15", "60");
@@ -107,7 +107,7 @@ fn slices(run: &Run<'_>, content: &mut Content) -> Result<()> {
         "elastic".to_owned(),
     ];
     heads.extend(SLICES_US.map(|slice_us| format!("fixed {slice_us} us")));
-    let mut table = Table {
+    let mut table = PaperTable {
         heads,
         lines: Vec::new(),
     };
@@ -152,7 +152,7 @@ fn slices(run: &Run<'_>, content: &mut Content) -> Result<()> {
 }
 
 fn relative(
-    run: &Run<'_>,
+    run: &PaperRun<'_>,
     what: &'static str,
     solve: impl Fn(&str) -> Result<f64>,
 ) -> Result<RelativeTimes> {
@@ -173,12 +173,16 @@ fn relative(
     })
 }
 
-fn granularity(run: &Run<'_>, published: &PublishedResult, content: &mut Content) -> Result<()> {
+fn granularity(
+    run: &PaperRun<'_>,
+    published: &PublishedResult,
+    content: &mut PaperContent,
+) -> Result<()> {
     let slowdown = published.number("slowdown")?;
     let step_ms = published.number("compute_step_ms")?;
     let layouts = [BASELINE.to_owned(), fixed(SLICE_US)];
     let mut points: [Vec<(f64, f64)>; 2] = [Vec::new(), Vec::new()];
-    let mut table = Table::new(["mk", "compute step (ms)", "blocking", "non-blocking"]);
+    let mut table = PaperTable::new(["mk", "compute step (ms)", "blocking", "non-blocking"]);
     for &planes in run.choose(&QUICK_PLANES[..], &PLANES) {
         let sweep = Layouts::new(run.workspace, &deck(planes))?;
         let seconds = medians(4, run.rounds(), |side| {

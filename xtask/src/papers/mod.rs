@@ -38,9 +38,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use self::content::Content;
+use self::content::PaperContent;
 use self::document::{Chapter, MeasurementContext};
-use self::run::Run;
+use self::run::PaperRun;
 use crate::process;
 use crate::verdict::Verdict;
 use crate::workspace::Workspace;
@@ -53,7 +53,7 @@ struct Section {
     /// Its heading.
     heading: &'static str,
     /// Measures. Content that was added before an error stays.
-    fill: fn(&Run<'_>, &mut Content) -> Result<()>,
+    fill: fn(&PaperRun<'_>, &mut PaperContent) -> Result<()>,
 }
 
 /// The sections, in their order.
@@ -95,7 +95,7 @@ impl PapersArgs {
     /// There is no such section, or the document cannot be written.
     pub fn run(&self, workspace: &Workspace) -> Result<Verdict> {
         let sections = self.chosen()?;
-        let run = Run {
+        let run = PaperRun {
             workspace,
             quick: self.quick,
         };
@@ -151,9 +151,9 @@ impl PapersArgs {
     }
 }
 
-fn chapter(run: &Run<'_>, section: &Section) -> Chapter {
+fn chapter(run: &PaperRun<'_>, section: &Section) -> Chapter {
     let began = Instant::now();
-    let mut content = Content::new();
+    let mut content = PaperContent::new();
     content.attempt(section.heading, |content| (section.fill)(run, content));
     let seconds = began.elapsed().as_secs_f64();
     let how = match content.verdict {

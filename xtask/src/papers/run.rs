@@ -14,14 +14,14 @@ use crate::workspace::Workspace;
 
 /// The environment of the sections' measurements.
 #[derive(Debug)]
-pub(super) struct Run<'a> {
+pub(super) struct PaperRun<'a> {
     /// The measured checkout.
     pub(super) workspace: &'a Workspace,
     /// Whether the run may take only minutes, and not most of an hour.
     pub(super) quick: bool,
 }
 
-impl Run<'_> {
+impl PaperRun<'_> {
     /// Returns one value for a quick run, and another for a whole run.
     pub(super) fn choose<T>(&self, quick: T, whole: T) -> T {
         match self.quick {

@@ -2,7 +2,7 @@
 
 use apps::bench::ByteSize;
 
-use super::content::Table;
+use super::content::PaperTable;
 use super::picture::{Axis, Curve, Panel, Scale};
 use super::published::PublishedResult;
 use super::run::OperationTime;
@@ -68,11 +68,11 @@ impl SizeSeries {
 
     /// Returns its table, with a line for each size. As in the papers' plots, the last column is
     /// the improvement of the first side over the side `rival`.
-    pub(super) fn table(&self, rival: &str, more_is_better: bool) -> Table {
+    pub(super) fn table(&self, rival: &str, more_is_better: bool) -> PaperTable {
         let mut heads = vec![format!("bytes ({})", self.unit)];
         heads.extend(self.curves.iter().map(|(name, _)| name.clone()));
         heads.push("improvement".to_owned());
-        let mut table = Table {
+        let mut table = PaperTable {
             heads,
             lines: Vec::new(),
         };

@@ -6,9 +6,9 @@ use anyhow::Result;
 use apps::bench::BenchOperation;
 
 use super::Section;
-use super::content::Content;
+use super::content::PaperContent;
 use super::published::{self, PublishedResult};
-use super::run::{BenchProgram, MeasuredSide, OperationTime, Run};
+use super::run::{BenchProgram, MeasuredSide, OperationTime, PaperRun};
 use super::sizes::SizeSeries;
 use super::smartmap_messages::four_ranks;
 
@@ -84,7 +84,7 @@ const SIDES: [MeasuredSide<'static>; 5] = [
     },
 ];
 
-fn on_a_node(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn on_a_node(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     let first = PublishedResult::of(&published::SMARTMAP_FIGURE_3)?;
     content.published(&first);
     content.published(&PublishedResult::of(&published::COLLECTIVES_FIGURE_1)?);
@@ -107,10 +107,10 @@ fn on_a_node(run: &Run<'_>, content: &mut Content) -> Result<()> {
 }
 
 fn with_ranks(
-    run: &Run<'_>,
+    run: &PaperRun<'_>,
     ranks: usize,
     paper: &PublishedResult,
-    content: &mut Content,
+    content: &mut PaperContent,
 ) -> Result<()> {
     let rows = run.time(&SIDES, ranks, &SIZES)?;
     let figures = figures(&SIDES, &rows, &OPERATIONS, ranks);
@@ -131,7 +131,7 @@ fn with_ranks(
     Ok(())
 }
 
-fn hierarchical(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn hierarchical(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     const NODES: usize = 4;
     const RANKS: usize = 16;
     const SHARED: &str = "hierarchical, shared memory";
@@ -202,7 +202,7 @@ fn figures(
     operations.iter().map(figure).collect()
 }
 
-fn tables(figures: &[SizeSeries], rival: &str, content: &mut Content) {
+fn tables(figures: &[SizeSeries], rival: &str, content: &mut PaperContent) {
     content.text(format!(
         "Improvement is that of the first column over *{rival}*."
     ));

@@ -6,10 +6,10 @@ use anyhow::Result;
 use apps::bench::BenchOperation;
 
 use super::Section;
-use super::content::Content;
+use super::content::PaperContent;
 use super::picture::{Curve, Scale};
 use super::published::{self, PublishedResult};
-use super::run::{BenchProgram, MeasuredSide, OperationTime, Run};
+use super::run::{BenchProgram, MeasuredSide, OperationTime, PaperRun};
 use super::sizes::SizeSeries;
 
 pub(super) const FIGURE_1: Section = Section {
@@ -71,7 +71,7 @@ fn named<'a>(
     sides.iter().map(|side| side.name).zip(rows).collect()
 }
 
-fn figure_1(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn figure_1(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     let published = PublishedResult::of(&published::SMARTMAP_FIGURE_1)?;
     content.published(&published);
     let us = |row: &OperationTime| row.us;
@@ -162,7 +162,7 @@ pub(super) fn four_ranks() -> String {
     }
 }
 
-fn figure_2(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn figure_2(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     let published = PublishedResult::of(&published::SMARTMAP_FIGURE_2)?;
     content.published(&published);
     let sides = roads(BenchProgram::Loops(&["pairs"]));

@@ -5,10 +5,10 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::Section;
-use super::content::{Content, Table};
+use super::content::{PaperContent, PaperTable};
 use super::picture::{Axis, Curve, Panel, Scale};
 use super::published::{self, PublishedResult};
-use super::run::Run;
+use super::run::PaperRun;
 use crate::network;
 use crate::primitives::{Costs, shm_one_thread, shm_two_threads, sim, udp};
 
@@ -26,7 +26,7 @@ struct Fabric {
     costs: Vec<Costs>,
 }
 
-fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn fill(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     let published = PublishedResult::of(&published::TABLE_2_1)?;
     content.published(&published);
     let time = Duration::from_millis(run.choose(20, 200));
@@ -92,8 +92,8 @@ fn of(name: &'static str, costs: impl Fn(usize) -> Result<Costs>) -> Result<Fabr
     })
 }
 
-fn table(fabrics: &[Fabric]) -> Table {
-    let mut table = Table::new([
+fn table(fabrics: &[Fabric]) -> PaperTable {
+    let mut table = PaperTable::new([
         "Fabric",
         "n",
         "Compare-And-Write (us)",

@@ -8,9 +8,9 @@ use mds::dump::{DistributionDump, RankDump, read_summaries};
 use mds::report::{ReportScope, run_time};
 
 use super::Section;
-use super::content::{Content, Table};
+use super::content::{PaperContent, PaperTable};
 use super::published::{self, PublishedResult, PublishedTable};
-use super::run::Run;
+use super::run::PaperRun;
 use crate::process;
 
 pub(super) const SECTION: Section = Section {
@@ -27,7 +27,7 @@ const RANK: u32 = 0;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn fill(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     let published = PublishedResult::of(&published::TABLE_5_3)?;
     let theirs = published
         .table
@@ -65,8 +65,8 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
 
 /// Returns a table with the lines of the paper's table first. A call that only one of both makes
 /// has a dash for the other.
-fn beside(theirs: &PublishedTable, rank: &RankDump) -> Table {
-    let mut table = Table::new([
+fn beside(theirs: &PublishedTable, rank: &RankDump) -> PaperTable {
+    let mut table = PaperTable::new([
         "Primitive (ms)",
         "paper: min",
         "max",

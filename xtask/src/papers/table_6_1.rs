@@ -3,9 +3,9 @@
 use anyhow::{Context, Result};
 
 use super::Section;
-use super::content::{Content, Table};
+use super::content::{PaperContent, PaperTable};
 use super::published::{self, PublishedResult};
-use super::run::{Run, measure_in_turns};
+use super::run::{PaperRun, measure_in_turns};
 use crate::bootstrap::{median, median_interval};
 use crate::sage::SageReference;
 
@@ -25,13 +25,13 @@ const RECORDED: [&str; 2] = ["mmds", "emds"];
 /// The seed of the bootstrap.
 const SEED: u64 = 0x00BC_500D;
 
-fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
+fn fill(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     content.published(&PublishedResult::of(&published::TABLE_6_1)?);
     let rounds = run.choose(5, 20);
     content.text(format!(
         "Ours: medians of {rounds} rounds in turns of `bcs run {LAYOUT} sage`, and the ratio in a round, with its 95 % interval."
     ));
-    let mut table = Table::new([
+    let mut table = PaperTable::new([
         "Input deck",
         "MDS disabled",
         "MMDS enabled",
@@ -80,7 +80,7 @@ impl Overhead {
     }
 }
 
-fn line(run: &Run<'_>, deck: &str, rounds: usize) -> Result<(Vec<String>, Vec<Overhead>)> {
+fn line(run: &PaperRun<'_>, deck: &str, rounds: usize) -> Result<(Vec<String>, Vec<Overhead>)> {
     let dir = tempfile::tempdir().context("failed to make a directory for the dumps")?;
     let gas = SageReference::default();
     let cycles = run.choose("15", "60");

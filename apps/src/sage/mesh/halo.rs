@@ -47,7 +47,7 @@ impl<T: FixedDoubles> CellValues for [T] {
 
 /// A rank with which values are exchanged.
 #[derive(Debug)]
-struct Peer {
+struct HaloPeer {
     rank: usize,
     /// Our cells that the peer reads, by their indices among the local cells.
     out: Vec<u32>,
@@ -61,7 +61,7 @@ struct Peer {
 /// All peers.
 #[derive(Debug, Default)]
 pub(crate) struct Halo {
-    peers: Vec<Peer>,
+    peers: Vec<HaloPeer>,
 }
 
 /// An exchange in flight.
@@ -116,7 +116,7 @@ impl Halo {
             };
             let ghosts = local.len()..local.len() + keys.len();
             local.extend(keys);
-            peers.push(Peer {
+            peers.push(HaloPeer {
                 rank,
                 out,
                 ghosts,

@@ -11,7 +11,7 @@ use super::gas::uniform::UniformGas;
 use super::initial::InitialState;
 use super::mesh::key::Key;
 use super::run::{ends, extent, materials};
-use super::{Arguments, Cell, Deck, SageOutcome, run};
+use super::{Deck, SageArguments, SageCell, SageOutcome, run};
 use single_rank::SingleRankJob;
 
 fn built_in(name: &str) -> Deck {
@@ -20,7 +20,7 @@ fn built_in(name: &str) -> Deck {
 }
 
 fn solve(deck: &Deck, gather: bool) -> SageOutcome {
-    let arguments = Arguments {
+    let arguments = SageArguments {
         deck: deck.clone(),
         gather,
         restart: None,
@@ -65,7 +65,7 @@ fn is_the_array<const D: usize, const M: usize>(mut deck: Deck) {
     assert_eq!(outcome.cells, middles.len());
     let materials = materials::<M>(&deck);
     for (middle, cell) in middles.iter().zip(&array.conserved) {
-        let is_it = |cell: &&Cell| cell.middle == middle;
+        let is_it = |cell: &&SageCell| cell.middle == middle;
         let found = outcome.mesh.iter().find(is_it).unwrap();
         let Quantities {
             masses,

@@ -375,12 +375,12 @@ mod tests {
     use proptest::prelude::*;
 
     /// A table in ordinary memory.
-    struct Table {
+    struct RangeTable {
         ranges: RemappedRanges,
         _memory: Vec<AtomicU64>,
     }
 
-    impl Table {
+    impl RangeTable {
         fn new() -> Self {
             let mut memory: Vec<_> = (0..BYTES / 8).map(|_| AtomicU64::new(0)).collect();
             let start = NonNull::new(memory.as_mut_ptr()).unwrap();
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn the_table_is_as_long_as_it_says_and_then_full() {
-        let table = Table::new();
+        let table = RangeTable::new();
         let fits = |page: usize| {
             let range = page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
             let room = table.ranges.has_room_for_one();
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn rubbish_in_the_table_ends_no_search() {
-        let table = Table::new();
+        let table = RangeTable::new();
         for (at, word) in [(COUNT, u64::MAX), (RANGES, u64::MAX), (RANGES + 1, 7)] {
             table.ranges.word(at).store(word, Ordering::Relaxed);
             let _any_answer = table.ranges.overlaps(0, usize::MAX);
@@ -476,7 +476,7 @@ mod tests {
         fn ranges_are_what_pages_say(
             changes in proptest::collection::vec((0..PAGES, 0..PAGES, differences(), any::<bool>()), 0..40),
         ) {
-            let table = Table::new();
+            let table = RangeTable::new();
             let mut pages = [RemapFlags::NONE; PAGES];
             for (one, other, difference, adds) in changes {
                 let range = one.min(other)..one.max(other);

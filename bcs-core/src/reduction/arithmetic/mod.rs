@@ -5,8 +5,8 @@
 //! not see which of them did the reduction. Hence the law of this module:
 //!
 //! > **[`ArithmeticPath::Soft`] and [`ArithmeticPath::Host`] give the same bits**, for every
-//! operand and in every floating-point mode of the process (flush to zero, rounding, unmasked
-//! exceptions). Neither changes that mode or its exception flags.
+//! > operand and in every floating-point mode of the process (flush to zero, rounding, unmasked
+//! > exceptions). Neither changes that mode or its exception flags.
 //!
 //! # Rules
 //!
@@ -19,9 +19,9 @@
 //! These rules select the NaN:
 //!
 //! 1. Operands that are NaNs are made quiet, keeping sign and payload. An invalid operation gives
-//!   the *default NaN*: quiet, sign set, payload otherwise zero (as x86 hardware makes it).
+//!    the *default NaN*: quiet, sign set, payload otherwise zero (as x86 hardware makes it).
 //! 2. The result is the greatest of these by payload. If payloads are equal, it is the one with the
-//!   sign clear.
+//!    sign clear.
 //!
 //! With a single NaN operand, every IEEE 754 processor gives this result. With two, SSE would take
 //! the first. We do not, because then `a + b` and `b + a` would differ, and MPI calls these

@@ -45,10 +45,10 @@ impl DuplicationMembers {
     }
 
     /// Starts the phase that finds the unavailable ids.
-    fn ask(&self) -> Phase {
+    fn ask(&self) -> AgreementPhase {
         let said = Box::new(self.family.contribute());
         let or = self.together(said.unavailable.words());
-        Phase::Asking { or, said }
+        AgreementPhase::Asking { or, said }
     }
 
     /// Starts a phase that finds whether any member could not do its part.
@@ -58,7 +58,7 @@ impl DuplicationMembers {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum AgreementPhase {
     Asking {
         or: TreeAllreduce,
         said: Box<IdContribution>,
@@ -89,7 +89,7 @@ enum Phase {
 pub(super) struct Agreement {
     circle: DuplicationMembers,
     attempt: u32,
-    phase: Phase,
+    phase: AgreementPhase,
     verdict: Arc<OnceLock<AgreementOutcome>>,
 }
 
@@ -111,14 +111,14 @@ impl Agreement {
         &mut self,
         at: &mut dyn OperationContext,
         posted: &mut bool,
-    ) -> Option<Result<Phase, AgreementOutcome>> {
+    ) -> Option<Result<AgreementPhase, AgreementOutcome>> {
         let (circle, attempt) = (&self.circle, &mut self.attempt);
         let mut is_over = |or: &mut TreeAllreduce, at: &mut dyn OperationContext| {
             let over = or.advance(at.mux(), circle.on, posted);
             over.map_err(AgreementOutcome::Failed)
         };
         let next = match &mut self.phase {
-            Phase::Asking { or, said } => match is_over(or, at) {
+            AgreementPhase::Asking { or, said } => match is_over(or, at) {
                 Ok(false) => return None,
                 Err(failed) => Err(failed),
                 Ok(true) => {
@@ -127,7 +127,7 @@ impl Agreement {
                     let ids = choose(&unavailable, 1, circle.agreement, *attempt);
                     ids.ok_or(AgreementOutcome::NoId).map(|ids| {
                         let reserved = circle.held.reserve(ids[0]);
-                        Phase::Reserving {
+                        AgreementPhase::Reserving {
                             id: ids[0],
                             reserved,
                             or: circle.could(reserved),
@@ -135,10 +135,10 @@ impl Agreement {
                     })
                 }
             },
-            Phase::Reserving { id, reserved, or } => match is_over(or, at) {
+            AgreementPhase::Reserving { id, reserved, or } => match is_over(or, at) {
                 Ok(false) => return None,
                 Err(failed) => Err(failed),
-                Ok(true) if or.words() == [0] => Ok(Phase::Opening {
+                Ok(true) if or.words() == [0] => Ok(AgreementPhase::Opening {
                     id: *id,
                     request: None,
                 }),
@@ -154,7 +154,7 @@ impl Agreement {
                 }
             },
             // Without a free request slot, opening is tried again later.
-            Phase::Opening { id, request } => {
+            AgreementPhase::Opening { id, request } => {
                 if request.is_none() {
                     // SAFETY: the list of members lives as long as this, which ends after the request.
                     *request = unsafe { at.open(*id, &circle.members) }.ok();
@@ -164,17 +164,17 @@ impl Agreement {
                 if opened {
                     at.opened(*id, &circle.members, circle.local);
                 }
-                Ok(Phase::Agreeing {
+                Ok(AgreementPhase::Agreeing {
                     id: *id,
                     opened,
                     or: circle.could(opened),
                 })
             }
-            Phase::Agreeing { id, opened, or } => match is_over(or, at) {
+            AgreementPhase::Agreeing { id, opened, or } => match is_over(or, at) {
                 Ok(false) => return None,
                 Err(failed) => Err(failed),
                 Ok(true) if or.words() == [0] => Err(AgreementOutcome::Opened(*id)),
-                Ok(true) if *opened => Ok(Phase::Closing {
+                Ok(true) if *opened => Ok(AgreementPhase::Closing {
                     id: *id,
                     request: None,
                 }),
@@ -183,7 +183,7 @@ impl Agreement {
                     Err(AgreementOutcome::Refused)
                 }
             },
-            Phase::Closing { id, request } => {
+            AgreementPhase::Closing { id, request } => {
                 if request.is_none() {
                     *request = at.close(*id).ok();
                 }
@@ -215,10 +215,14 @@ impl AsyncOperation for Agreement {
 
     fn awaits(&self) -> Vec<TransportHandle> {
         let request = match &self.phase {
-            Phase::Asking { or, .. } | Phase::Reserving { or, .. } | Phase::Agreeing { or, .. } => {
+            AgreementPhase::Asking { or, .. }
+            | AgreementPhase::Reserving { or, .. }
+            | AgreementPhase::Agreeing { or, .. } => {
                 return or.awaits();
             }
-            Phase::Opening { request, .. } | Phase::Closing { request, .. } => request,
+            AgreementPhase::Opening { request, .. } | AgreementPhase::Closing { request, .. } => {
+                request
+            }
         };
         match request {
             Some(bcs::Request(OperationId::Transport(handle))) => vec![*handle],

@@ -2,7 +2,7 @@
 //! are [with the collectives](crate::mpi::exchange).
 
 use super::collective::CollectiveTemplate;
-use super::message::{Kind, MessageTemplate};
+use super::message::{MessageTemplate, PersistentKind};
 use super::partitioned::Partitioned;
 use super::request::{Persistent, StartAction};
 use crate::mpi::error::Result;
@@ -11,7 +11,13 @@ use crate::recording::CallStart;
 use std::sync::Arc;
 
 impl Comm {
-    fn persistent(&self, kind: Kind, data: Buffer, peer: i32, tag: i32) -> Result<Persistent> {
+    fn persistent(
+        &self,
+        kind: PersistentKind,
+        data: Buffer,
+        peer: i32,
+        tag: i32,
+    ) -> Result<Persistent> {
         let message = MessageTemplate::new(self, kind, data, peer, tag)?;
         Ok(Persistent::of(StartAction::Message(message)))
     }
@@ -21,7 +27,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn send_init(&self, data: Buffer, to: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(Kind::Send, data, to, tag)
+        self.persistent(PersistentKind::Send, data, to, tag)
     }
 
     /// `MPI_Ssend_init`.
@@ -29,7 +35,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn ssend_init(&self, data: Buffer, to: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(Kind::Synchronous, data, to, tag)
+        self.persistent(PersistentKind::Synchronous, data, to, tag)
     }
 
     /// `MPI_Rsend_init`.
@@ -37,7 +43,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn rsend_init(&self, data: Buffer, to: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(Kind::Ready, data, to, tag)
+        self.persistent(PersistentKind::Ready, data, to, tag)
     }
 
     /// `MPI_Bsend_init`.
@@ -45,7 +51,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn bsend_init(&self, data: Buffer, to: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(Kind::Buffered, data, to, tag)
+        self.persistent(PersistentKind::Buffered, data, to, tag)
     }
 
     /// `MPI_Recv_init`.
@@ -53,7 +59,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn recv_init(&self, data: Buffer, from: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(Kind::Receive, data, from, tag)
+        self.persistent(PersistentKind::Receive, data, from, tag)
     }
 
     /// `MPI_Psend_init`: makes a message of several parts. The buffer is the first part; the others

@@ -19,7 +19,7 @@
 //! address, and the receiver fetches them when it has a receive for them ([`peer_memory`]).
 //!
 //! **Nothing is matched in the queue.** The receiver drains the queues of all that have ever sent
-//! to it ([`bcs_core::smartmap::introductions`]) into its own matcher, whatever it waits for, and
+//! to it ([`bcs_core::smartmap::known_senders`]) into its own matcher, whatever it waits for, and
 //! copies unexpected messages. So messages without a receive never block a queue. Messages that do
 //! not fit a queue wait in the memory of their sender, in order ([`messages::outgoing`]).
 //!

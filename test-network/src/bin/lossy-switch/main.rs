@@ -16,7 +16,7 @@ use test_network::{NetworkKind, NetworkOptions, SwitchCommand, SwitchFaults, Tes
 
 #[derive(Debug, Parser)]
 #[command(about, version)]
-struct Cli {
+struct SwitchCli {
     #[command(subcommand)]
     what: SubCommand,
 }
@@ -52,7 +52,7 @@ struct HostsArguments {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().what {
+    let done = match SwitchCli::parse().what {
         SubCommand::Hosts(hosts) => hosts.keep(),
         SubCommand::Sweep => sweep().map_err(Into::into).map(|left| {
             for name in left {

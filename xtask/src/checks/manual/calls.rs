@@ -80,7 +80,7 @@ pub(super) fn of(file: &File, signatures: &Signatures, called: &mut BTreeSet<Str
         signatures: &signatures,
         called,
         of: None,
-        scopes: vec![Scope::new()],
+        scopes: vec![CallScope::new()],
     };
     if !file.library {
         return reader.visit_file(&file.syntax);
@@ -95,7 +95,7 @@ pub(super) fn of(file: &File, signatures: &Signatures, called: &mut BTreeSet<Str
 }
 
 /// Variables with their types, and functions with their results.
-type Scope = BTreeMap<String, CoreType>;
+type CallScope = BTreeMap<String, CoreType>;
 
 struct CallReader<'a> {
     file: &'a File,
@@ -103,12 +103,12 @@ struct CallReader<'a> {
     called: &'a mut BTreeSet<String>,
     /// The type of the current `impl`.
     of: Option<String>,
-    scopes: Vec<Scope>,
+    scopes: Vec<CallScope>,
 }
 
 impl CallReader<'_> {
     fn within<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
-        self.scopes.push(Scope::new());
+        self.scopes.push(CallScope::new());
         let answer = read(self);
         self.scopes.pop();
         answer
