@@ -37,7 +37,7 @@ pub struct BeatOptions {
     #[arg(long, conflicts_with = "every_us")]
     pub asleep: bool,
 
-    /// The first and the last rank compute, too, and post an exchange every so many microseconds
+    /// The first and the last rank compute, too, and post an exchange every US microseconds
     /// instead of as soon as one is over
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub every_us: Option<u32>,

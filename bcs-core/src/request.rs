@@ -204,7 +204,8 @@ impl Completion {
         DONE | request.word()
     }
 
-    /// Writes the other words of its request slot. What follows its payload is left as it was.
+    /// Writes the other words of its request slot. The rest of the slot after its payload stays as
+    /// it was.
     #[inline]
     pub(crate) fn encode(&self, mut write: impl FnMut(usize, u64)) {
         write(

@@ -48,8 +48,8 @@ pub(crate) fn full_fence() {
 }
 
 /// Issues half of a full fence, for the thread that passes it often. The other half is
-/// [`process_fence`]: the threads that call it have the kernel run a fence on this thread, too. Of
-/// two such threads at least one sees what the other has written.
+/// [`process_fence`]: the threads that call it have the kernel run a fence on this thread, too. At
+/// least one of two such threads sees what the other has written.
 #[inline(always)]
 pub(crate) fn light_fence() {
     #[cfg(not(loom))]

@@ -33,8 +33,9 @@ pub enum Variable {
     /// The number of arrivals that the node has there: one if a rank arrives for it (BR writes, the
     /// master's BR compares).
     Arrivals(u32),
-    /// What a rank of the node called there (BR writes). After the master has refused it, what a
-    /// rank of another node called instead (the master's BR writes by Compare-And-Write).
+    /// The call that a rank of the node made there (BR writes). After the master has refused it,
+    /// the call that a rank of another node made instead (the master's BR writes by
+    /// Compare-And-Write).
     Called(u32),
     /// The steps that may go, and the collective of a context to which they belong (the master's BR
     /// writes by Compare-And-Write).

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, DataEnum, DeriveInput, Error, Fields, Ident, Result};
 
-/// What an enumeration can be represented by.
+/// The integer types that can represent an enumeration.
 const INTEGERS: [&str; 10] = [
     "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize",
 ];

@@ -13,10 +13,11 @@ use syn::{Data, DeriveInput, Error, Result, parse_macro_input};
 
 /// Makes a structure, or an enumeration without fields, a datatype of MPI.
 ///
-/// Each field of a structure must be an `Equivalence`, and each parameter of a generic one must be; padding is neither
-/// sent nor written. An enumeration names the integer that it is (`#[repr(u8)]`). What another rank has sent is looked
-/// at where not all bytes are values, as of `bool` and of enumerations: what is none is an error of the receive, and
-/// the element gets a value (`false`, or the first variant).
+/// Each field of a structure must be an `Equivalence`, and each parameter of a generic one must be;
+/// padding is neither sent nor written. An enumeration names the integer that it is
+/// (`#[repr(u8)]`). A receive checks the bytes from another rank if not all bytes are values of the
+/// type, as for `bool` and enumerations. An invalid value is an error of the receive, and the
+/// element gets a valid one (`false`, or the first variant).
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {
@@ -53,7 +54,8 @@ use syn::{Data, DeriveInput, Error, Result, parse_macro_input};
 /// # }
 /// ```
 ///
-/// A field of another type is an error, and so is an enumeration that does not say what it is, or has fields:
+/// A field of another type is an error, and so is an enumeration that does not say what it is, or
+/// has fields:
 ///
 /// ```compile_fail,E0277
 /// #[derive(Clone, Copy, bcs_mpi::Equivalence)]

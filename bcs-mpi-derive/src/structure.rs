@@ -35,7 +35,8 @@ pub(crate) fn implementation(input: &DeriveInput, data: &DataStruct) -> Result<T
         }
     };
     Ok(quote! {
-        // SAFETY: each field is an `Equivalence` and is where the compiler says; what is no field is no data.
+        // SAFETY: each field is an `Equivalence` and is where the compiler says; what is no field
+        // is no data.
         #[automatically_derived]
         unsafe impl #parameters ::bcs_mpi::Equivalence for #name #arguments #bounds {
             fn datatype() -> ::bcs_mpi::mpi::Datatype {

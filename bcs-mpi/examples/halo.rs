@@ -1,6 +1,6 @@
 //! Data that do not lie side by side, between nodes: columns of a matrix, and the faces of a cube
-//! with a halo, both of more bytes than a node may move in a slice. Every byte beside them is looked
-//! at, too. Run it alone, or with `bcs run -n 4 --nodes 2 halo`.
+//! with a halo, both of more bytes than a node may move in a slice. Every byte beside them is
+//! looked at, too. Run it alone, or with `bcs run -n 4 --nodes 2 halo`.
 //!
 //! Rank 0 prints a line per part, with how long it took.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
@@ -13,7 +13,7 @@ use std::time::Instant;
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
 
-/// What is where nothing was received.
+/// The value of a place for which nothing was received.
 const CANARY: f64 = -1.0;
 
 /// A cell of a mesh, as a C programmer would have it: with padding.

@@ -51,7 +51,7 @@ pub(crate) enum AttachError {
     /// The connection broke off.
     #[error("failed to {what} the node manager: {source}; did it die?")]
     Socket {
-        /// What was tried.
+        /// The verb of the failed action.
         what: &'static str,
         /// The kernel's answer.
         source: rustix::io::Errno,
@@ -99,8 +99,9 @@ impl Attachment {
             Ok(value) if value == TAKEN => Ok(None),
             Ok(value) => {
                 let socket = inherited(value)?;
-                // SAFETY: other threads may read the environment meanwhile. The variable is there, so the C
-                // library exchanges one pointer, and neither moves the others nor frees the old text.
+                // SAFETY: other threads may read the environment meanwhile. The variable is there,
+                // so the C library exchanges one pointer, and neither moves the others nor frees
+                // the old text.
                 unsafe { std::env::set_var(SOCKET_VARIABLE, TAKEN) };
                 if std::env::var_os(SLOT_VARIABLE).is_some() {
                     // A process that it starts is not a rank and needs no slot. SAFETY: as above.

@@ -1,5 +1,5 @@
-//! What a rank records of itself for the MDS (paper section 5.1): only this file knows the
-//! recorder.
+//! The records that a rank makes of itself for the MDS (paper section 5.1). Only this file knows
+//! the recorder.
 //!
 //! A call reads one word to find out whether calls are recorded ([`Recording::is_on`]). If so it
 //! goes through [`Recording::record_call`], which reads the clock when the call begins and when it
@@ -59,7 +59,7 @@ impl WordMemory for RecorderWords {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallStart(Option<mmds::CallOrigin>);
 
-/// What is recorded of a request when it is complete.
+/// The data of a request that are recorded when it is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordedOperation {
     pub(crate) begun: CallStart,

@@ -27,8 +27,8 @@ pub struct Bounds {
     pub envelopes: usize,
     /// Receives that BR holds for one rank.
     pub receives: usize,
-    /// Envelopes that BS holds for one destination node, besides those that wait for credit. When
-    /// it holds so many it leaves further descriptors in their rings.
+    /// Envelopes that BS holds for one destination node, besides those that wait for credit. At
+    /// this number it leaves further descriptors in their rings.
     pub outgoing: usize,
     /// Envelopes of one sending rank that BS holds, including those that wait for credit. It leaves
     /// further ones in their ring. A rank may have as many requests, so that none of them waits for

@@ -12,7 +12,7 @@ use bcs_core::memory::ring::RingCorrupt;
 pub struct NicFailure {
     /// The node.
     pub node: NodeId,
-    /// What was found, and what to do.
+    /// The cause, and the remedy.
     pub cause: NicFailureCause,
 }
 
@@ -39,7 +39,7 @@ pub enum NicFailureCause {
     CorruptPost {
         /// The rank.
         rank: u32,
-        /// What was found.
+        /// The defect that was found.
         what: CorruptPost,
     },
     /// A rank has more outstanding receives than its node can hold.
@@ -80,7 +80,7 @@ pub enum NicFailureCause {
     BadBlock {
         /// The node from which it came.
         lane: NodeId,
-        /// What was found.
+        /// The defect that was found.
         what: BadDescriptor,
     },
     /// A sender is held back for lack of credit, and its receiver holds as many envelopes as it
@@ -131,7 +131,7 @@ impl NicFailureCause {
     }
 }
 
-/// What is wrong with what a rank posted in place of a descriptor.
+/// The defect in the data that a rank posted in place of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CorruptPost {
     /// The ring has an impossible position.

@@ -95,7 +95,7 @@ pub struct TransferCompletion {
     pub send: RequestFailure,
 }
 
-/// What a NIC thread did in a microphase (paper Table 5.2).
+/// The work of a NIC thread in a microphase (paper Table 5.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MicrophaseTally {
     /// DEM: descriptors taken of sends (BS) or receives (BR). MSM: messages scheduled.
@@ -112,7 +112,7 @@ pub struct MicrophaseTally {
     pub queues: Option<Box<ReceiverBacklog>>,
 }
 
-/// What BR holds when it has finished a microphase (paper Table 5.2, extended).
+/// The backlog of BR when it has finished a microphase (paper Table 5.2, extended).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverBacklog {
     /// Bytes of messages that may move into the node in this slice.

@@ -12,7 +12,7 @@ use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
 use mds::dump::{NONE, NodeDump, SliceRow, StrobeRow};
 
-/// A link that brings in 50,000 bytes in a slice of 500 µs. Of these 43,750 belong to collectives,
+/// A link that brings in 50,000 bytes in a slice of 500 µs. Collectives get 43,750 of these bytes,
 /// as 42 tokens of 1,041.
 const BUDGET: u64 = 50_000;
 

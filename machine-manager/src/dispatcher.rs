@@ -64,7 +64,7 @@ pub struct Dispatcher {
     input: Option<TerminalInput>,
     /// The input of all ranks, when they all read standard input.
     shared_input: Option<InputBroadcast>,
-    /// What to do about a deadlock.
+    /// The policy for a deadlock.
     on_deadlock: DeadlockPolicy,
     /// Collects the leaks of the program.
     at_finalize: LeakReporter,
@@ -92,7 +92,7 @@ pub struct DispatcherOptions {
     pub door: Option<ControlSocket>,
     /// The input, when all ranks read standard input.
     pub shared_input: Option<InputBroadcast>,
-    /// What to do about a deadlock.
+    /// The policy for a deadlock.
     pub on_deadlock: DeadlockPolicy,
     /// Collects the leaks of the program, to report them.
     pub at_finalize: LeakReporter,
@@ -105,7 +105,7 @@ pub struct DispatcherOptions {
     pub spared: Vec<Pid>,
 }
 
-/// What to do when no rank can ever go on.
+/// The policy for a job in which no rank can ever go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockPolicy {
     /// Whether the job ends.

@@ -42,7 +42,7 @@ pub struct DoctorFinding {
     pub what: &'static str,
     /// How well it works.
     pub health: Health,
-    /// What was found, and what the runtime does as a result.
+    /// The finding, and the reaction of the runtime to it.
     pub found: String,
 }
 

@@ -47,7 +47,7 @@ pub struct JobPlan {
     pub preload: bool,
     /// The directory for dumps.
     pub mds: Option<PathBuf>,
-    /// What is recorded.
+    /// The data to record.
     pub record: Selection,
     /// The hosts of the nodes, unless all are emulated here, in shared memory.
     pub hosts: Option<Hosts>,

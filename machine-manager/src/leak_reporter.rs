@@ -22,7 +22,7 @@ const LINES: usize = 16;
 /// The most ranks that a line names. Up to this number each rank has a line of its own.
 const RANKS: usize = 4;
 
-/// What is reported (`--at-finalize`).
+/// The kinds of leaks that are reported (`--at-finalize`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeakVerbosity {
     /// Nothing.

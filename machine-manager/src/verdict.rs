@@ -18,7 +18,7 @@ pub enum Verdict {
         rank: u32,
         /// Its node.
         node: NodeId,
-        /// What failed.
+        /// The error message.
         message: String,
     },
     /// A NIC had to end the job.

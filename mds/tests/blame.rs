@@ -142,7 +142,8 @@ fn a_rank_that_computes_too_long_posts_late_on_both_roads() {
 
 #[test]
 fn a_message_that_waits_for_a_budget_is_scheduled_late() {
-    // Posted before the receive; ten slices until the last bytes are scheduled, in the slice at 3.5 ms.
+    // Posted before the receive; ten slices until the last bytes are scheduled, in the slice at 3.5
+    // ms.
     let blame = one_message(MS - 1_000, 3 * MS + 540_000, MessageTransport::Nic);
     assert_blamed(
         &blame,

@@ -197,7 +197,7 @@ fn a_json_file_or_table_that_is_cut_says_where() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a file holds instead, there is no panic, and the other dumps show what was written.
+    /// If a file holds other bytes, there is no panic, and the other dumps show what was written.
     #[test]
     fn bytes_that_were_changed_stop_no_reader(
         kind in 0..KINDS.len(),

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One line per primitive: its variant, its name in reports and dumps, and whether its calls have a size.
-/// The order here is the order of rows in reports.
+/// One line per primitive: its variant, its name in reports and dumps, and whether its calls have a
+/// size. The order here is the order of rows in reports.
 macro_rules! primitives {
     ($($variant:ident $name:literal $size:ident,)*) => {
         /// An MPI call, named as in Table 5.3. Dumps spell it `MPI_Isend`.

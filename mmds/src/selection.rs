@@ -28,17 +28,17 @@ use crate::limits::{
     DEFAULT_DIGITS, DEFAULT_SLICE_ROWS, MOST_DIGITS, MOST_EVENTS, MOST_SLICE_ROWS,
 };
 
-/// What is recorded in a run.
+/// The selection of data to record in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Selection {
-    /// What ranks record; `None` if they do not record.
+    /// The selection for ranks; `None` if they do not record.
     pub mmds: Option<RankSelection>,
-    /// What NICs record; `None` if they do not record.
+    /// The selection for NICs; `None` if they do not record.
     pub emds: Option<NodeSelection>,
 }
 
-/// What ranks record.
+/// The data that ranks record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankSelection {
     /// Which ranks, by their numbers in `MPI_COMM_WORLD`.
@@ -56,7 +56,7 @@ pub struct RankSelection {
     pub messages: Option<u64>,
 }
 
-/// What NICs record.
+/// The data that NICs record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSelection {
     /// Which nodes.

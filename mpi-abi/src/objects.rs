@@ -495,7 +495,8 @@ pub fn buffer(address: *const c_void, count: impl Number, of: MPI_Datatype) -> R
         // MPI_IN_PLACE.
         address = std::ptr::null();
     }
-    // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation has it.
+    // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation
+    // has it.
     Ok(unsafe { Buffer::new(address.cast_mut(), elements, datatype) })
 }
 

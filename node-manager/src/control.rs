@@ -217,7 +217,7 @@ pub struct JobStart {
     pub verbose: bool,
     /// The directory for dumps of the MDS.
     pub mds: Option<PathBuf>,
-    /// What is recorded.
+    /// The data to record.
     pub record: Selection,
     /// Whether to preload a heap in slots into programs that can use it.
     pub preload: bool,
@@ -272,7 +272,7 @@ pub enum FromManager {
         rank: u32,
         /// Its node.
         node: NodeId,
-        /// What failed.
+        /// The error message.
         message: String,
     },
     /// A NIC found an error that ends the job.
@@ -316,7 +316,7 @@ pub enum FromManager {
     Goodbye,
     /// The node manager itself failed.
     ManagerFailed {
-        /// What failed.
+        /// The error message.
         message: String,
     },
 }
@@ -361,7 +361,7 @@ pub struct WaitStateReport {
     /// Work in a NIC that only a slice can advance, though no slice is wanted. Searched for if all
     /// sleep.
     pub forgotten: Option<String>,
-    /// What other threads these ranks have.
+    /// The other threads of these ranks.
     pub threads: OtherThreads,
     /// Those of the ranks that are blocked in a call.
     pub blocked: Vec<BlockedRankReport>,

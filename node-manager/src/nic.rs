@@ -232,8 +232,8 @@ impl LocalNics {
     }
 
     /// Returns a rank's unmatched operations: sends, receives and collectives that the NIC has not
-    /// taken, receives without a message, and messages without a receive. What its owner has locked
-    /// at the moment is left out.
+    /// taken, receives without a message, and messages without a receive. Operations that their
+    /// owner has locked at the moment are left out.
     pub(crate) fn pending(&self, rank: u32) -> WaitState {
         let mut pending = WaitState::default();
         if let Some(memory) = self.mapped.get(rank as usize).and_then(Option::as_ref) {

@@ -1,11 +1,11 @@
 //! The heap that is preloaded into programs ([`FILE`], the crate `heap-preload`): where it is
 //! found, which programs get it, and the variable that does it.
 //!
-//! Whatever a rank starts inherits the variable, as it does `BCS_SLOT`. So a wrapper and its
-//! program (`env`, `nice`, a shell script) both have the heap, each in a slot of its own, and the
-//! one that calls MPI_Init is the rank. Processes that it starts then find no place in `BCS_SLOT`,
-//! and the preloaded library leaves them the C library's heap. Only the file that `bcs run` starts
-//! is examined: a sanitized program behind a wrapper needs `--heap own`.
+//! Each process that a rank starts inherits the variable, as it does `BCS_SLOT`. So a wrapper and
+//! its program (`env`, `nice`, a shell script) both have the heap, each in a slot of its own, and
+//! the one that calls MPI_Init is the rank. Processes that it starts then find no place in
+//! `BCS_SLOT`, and the preloaded library leaves them the C library's heap. Only the file that `bcs
+//! run` starts is examined: a sanitized program behind a wrapper needs `--heap own`.
 
 use crate::control::{Application, JobStart};
 use crate::program_file::{PreloadRefusal, suits};

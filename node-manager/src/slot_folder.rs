@@ -63,7 +63,7 @@ fn mount() -> RawFd {
     RawFd::try_from(mounted).unwrap_or(-1)
 }
 
-/// What parent and child share.
+/// The data that parent and child share.
 struct MountTask {
     /// The maps of the namespace's users and groups: each holds only this user or group.
     maps: [String; 2],

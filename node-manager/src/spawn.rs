@@ -148,7 +148,7 @@ pub struct Spawner {
     borrow_memory: bool,
 }
 
-/// What parent and child share during a spawn.
+/// The data that parent and child share during a spawn.
 struct SpawnTask<'a> {
     image: &'a Image,
     environment: Vec<*const c_char>,

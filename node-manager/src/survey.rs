@@ -42,7 +42,7 @@ pub struct RankSurvey {
     pub pending: Vec<u64>,
     /// The number of its requests that its NIC has completed.
     pub completions: u64,
-    /// What it has recorded, if it records.
+    /// The contents of its recorder, if it records.
     pub recorded: Option<RecorderSnapshot>,
 }
 

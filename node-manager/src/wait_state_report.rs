@@ -1,7 +1,7 @@
 //! Reports the wait states of the ranks to the deadlock detector of `bcs run`.
 //!
-//! A query reads memory that ranks and NICs write, and wakes nobody. Of each sleeper it reads one
-//! word, which holds whether it sleeps until another thread rings, and the number of the sleep
+//! A query reads memory that ranks and NICs write, and wakes nobody. It reads one word of each
+//! sleeper, which holds whether it sleeps until another thread rings, and the number of the sleep
 //! ([`bcs_core::wake::bell`]). It reads these words first, and then the wait states. So if the next
 //! query finds a rank in the same sleep, its wait state was valid all the time in between.
 

@@ -43,7 +43,8 @@ pub(crate) fn install() {
         // A thread that ends gives its free pages back at once. Another thread gets its segment
         // next.
         (ABANDONED_PAGE_PURGE, 1),
-        // By default each free prolongs the delay by 1 ms: 1,000 frees a second would prolong it for ever.
+        // By default each free prolongs the delay by 1 ms: 1,000 frees a second would prolong it
+        // for ever.
         (PURGE_EXTEND_DELAY, 0),
     ] {
         // SAFETY: options of this version of mimalloc.

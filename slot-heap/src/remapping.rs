@@ -631,8 +631,8 @@ fn is_different_here(block: *const u8, len: usize) -> bool {
 
 /// Prepares a block for `free`. Where the program has mapped something else over whole pages of it,
 /// this maps the slot's memory again, as if the C library had unmapped the block and mapped another
-/// one. What the program has mapped there is its own, and the next owner of the block must not
-/// write into it.
+/// one. The program's mapping there is its own, and the next owner of the block must not write into
+/// it.
 pub(crate) fn restore_block(block: *mut u8, len: usize) {
     if !is_remapped(block, len) {
         return;

@@ -15,6 +15,7 @@
 //! All paths inside are relative, so an installed folder may be moved.
 
 pub mod bcs;
+mod debug_info;
 pub mod header;
 pub mod library;
 pub mod packages;
@@ -28,6 +29,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+pub use debug_info::DebugInfo;
+
 /// The build products to install.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildArtifacts<'a> {
@@ -37,6 +40,8 @@ pub struct BuildArtifacts<'a> {
     pub archive: &'a Path,
     /// The library that cargo builds from the crate `heap-preload`: [`HEAP`].
     pub heap: &'a Path,
+    /// Whether the installed files keep their debug information.
+    pub debug_info: DebugInfo,
 }
 
 /// The name of the heap that `bcs run` preloads. It looks for the file next to itself and here.
@@ -66,6 +71,10 @@ pub fn install(parts: BuildArtifacts, prefix: &Path) -> Result<()> {
     library::link(parts.archive, &lib.join(library::SONAME))?;
     link(library::SONAME, &lib.join("libmpi_abi.so"))?;
     copy(parts.heap, &lib.join(HEAP))?;
+    if parts.debug_info == DebugInfo::Stripped {
+        let files = [bin.join("bcs"), lib.join(library::SONAME), lib.join(HEAP)];
+        files.iter().try_for_each(|file| debug_info::strip(file))?;
+    }
     wrappers::write_all(prefix)?;
     packages::write_all(prefix)?;
     share::write_all(prefix)

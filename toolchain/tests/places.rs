@@ -33,11 +33,20 @@ const WRONG: [(&str, &[i32], &[&str]); 9] = [
     ("aborted", &[7], &["called MPI_Abort with code 7"]),
 ];
 
+/// Returns whether a file has debug information, as `readelf` shows it.
+fn has_debug_info(file: &Path) -> bool {
+    let sections = succeeded(Command::new("readelf").arg("-SW").arg(file));
+    sections.contains(".debug_line")
+}
+
 #[test]
 fn wrong_programs_end_with_their_lines() {
     let folder = tempfile::tempdir().expect("there is room");
     let prefix = folder.path().join("installed here");
     installed(&prefix);
+    for file in ["bin/bcs", "lib/libmpi_abi.so.1", "lib/libbcs_heap.so"] {
+        assert!(!has_debug_info(&prefix.join(file)), "{file} is stripped");
+    }
     for (name, codes, words) in WRONG {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/wrong/{name}.c"));
         let text = fs::read_to_string(&source).expect("it is there");

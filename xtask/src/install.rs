@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use toolchain::BuildArtifacts;
+use toolchain::{BuildArtifacts, DebugInfo};
 
 use crate::process;
 use crate::workspace::{BUILD_LIMIT, Workspace};
@@ -13,7 +13,7 @@ use crate::workspace::{BUILD_LIMIT, Workspace};
 /// # Errors
 ///
 /// The build fails, or a file cannot be written.
-pub fn install(workspace: &Workspace, prefix: &Path) -> Result<()> {
+pub fn install(workspace: &Workspace, prefix: &Path, debug_info: DebugInfo) -> Result<()> {
     let release = workspace.release()?;
     eprintln!("building the libraries for C programs ...");
     let packages = ["--package", "mpi-abi", "--package", "heap-preload"];
@@ -27,6 +27,7 @@ pub fn install(workspace: &Workspace, prefix: &Path) -> Result<()> {
         command: &release.join("bcs"),
         archive: &release.join("libmpi_abi.a"),
         heap: &release.join(toolchain::HEAP),
+        debug_info,
     };
     toolchain::install(parts, prefix)?;
     println!(

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 
+use toolchain::DebugInfo;
 use xtask::bare_pingpong::PingPongPartner;
 use xtask::checks::{self, Check};
 use xtask::contest::ContestArgs;
@@ -24,26 +25,31 @@ struct XtaskCli {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Run acceptance checks. Exits 0 when all held, 1 when one missed its bar, 77 when none missed but this
-    /// machine cannot tell for one, 2 on a fault of the command line.
+    /// Run acceptance checks. Exits 0 when all held, 1 when one missed its bar, 77 when none missed
+    /// but this machine cannot tell for one, 2 on a fault of the command line.
     Check(CheckArgs),
-    /// Say what floating point in software costs, against the processor's: for every type and operation of
-    /// the Reduce Helper the time of a call with one element and of each more, what entering the host path
-    /// costs, and from how many elements on that is the quicker.
+    /// Say what floating point in software costs, against the processor's: for every type and
+    /// operation of the Reduce Helper the time of a call with one element and of each more, what
+    /// entering the host path costs, and from how many elements on that is the quicker.
     SoftFloat,
-    /// Install the other MPI implementations that ours is measured against into target/peers, build the
-    /// benchmark for each, and see that it runs.
+    /// Install the other MPI implementations that ours is measured against into target/peers, build
+    /// the benchmark for each, and see that it runs.
     Peers,
     /// Measure us and the peers in turns, and print ratios, the worst first.
     BenchPeers(ContestArgs),
-    /// Measure the tables and figures of the papers, and write docs/papers.md and docs/papers/*.svg with ours beside
-    /// theirs. Exits 0 when all are there, 1 when a part failed, 77 when this machine cannot show one.
+    /// Measure the tables and figures of the papers, and write docs/papers.md and docs/papers/*.svg
+    /// with ours beside theirs. Exits 0 when all are there, 1 when a part failed, 77 when this
+    /// machine cannot show one.
     Papers(PapersArgs),
-    /// Build the command and the library for C programs, and lay both out with header and compiler wrappers.
+    /// Build the command and the library for C programs, and lay both out with header and compiler
+    /// wrappers.
     Install {
         /// The folder, which is made if it is not there.
         #[arg(long, value_name = "FOLDER")]
         prefix: std::path::PathBuf,
+        /// Keep the debug information of the installed files, for a debugger or a profiler.
+        #[arg(long)]
+        debuginfo: bool,
     },
     /// One of the two processes of the bare ping-pong, started by a check.
     #[command(hide = true)]
@@ -77,9 +83,16 @@ fn main() -> ExitCode {
             .and_then(|workspace| args.run(&workspace))
             .map(|()| Verdict::Held),
         Chore::Papers(args) => Workspace::find().and_then(|workspace| args.run(&workspace)),
-        Chore::Install { prefix } => Workspace::find()
-            .and_then(|workspace| xtask::install::install(&workspace, &prefix))
-            .map(|()| Verdict::Held),
+        Chore::Install { prefix, debuginfo } => {
+            let debug_info = if debuginfo {
+                DebugInfo::Kept
+            } else {
+                DebugInfo::Stripped
+            };
+            Workspace::find()
+                .and_then(|workspace| xtask::install::install(&workspace, &prefix, debug_info))
+                .map(|()| Verdict::Held)
+        }
         Chore::PingpongPartner(partner) => partner.play().map(|()| Verdict::Held),
     };
     match outcome {

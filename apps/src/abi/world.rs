@@ -249,7 +249,8 @@ impl MessagePassing for World {
         );
         let (count, into) = (int(call, data.len())?, result.as_mut_ptr().cast());
         let from = data.as_ptr().cast();
-        // SAFETY: slices that are borrowed for the call, the second one with a block for each process.
+        // SAFETY: slices that are borrowed for the call, the second one with a block for each
+        // process.
         let code = unsafe {
             (self.library.allgather)(from, count, double(), into, count, double(), world())
         };

@@ -31,7 +31,7 @@ pub enum BenchOperation {
     Reduce,
     /// MPI_Allreduce of doubles
     Allreduce,
-    /// MPI_Alltoall, so many bytes from each to each
+    /// MPI_Alltoall; the size is that from each rank to each
     Alltoall,
     /// Rank 0 computes 10 ms between all reductions of one double
     Lag,
@@ -162,7 +162,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// What is measured, and for how long.
+/// The options of a benchmark: its measurements and their durations.
 #[derive(Debug, Clone, Args)]
 pub struct BenchOptions {
     /// What to time, in this order [default: all but lag]
@@ -185,8 +185,9 @@ pub struct BenchOptions {
     )]
     pub sizes: Vec<ByteSize>,
 
-    /// Who uses the buffers between the calls, the MPI only or the program as well; whether roots take
-    /// turns; and whether each message has another buffer. Several are measured one after the other
+    /// Use of the buffers between the calls, by the MPI only or by the program as well; whether
+    /// roots take turns; and whether each message has another buffer. Several are measured one
+    /// after the other
     #[arg(
         long,
         value_enum,

@@ -18,15 +18,17 @@ use crate::usage::{FAILURE, USAGE, complain, parse};
 /// The name in messages.
 const PROGRAM: &str = "sage";
 
-/// Solve problems of gas dynamics on an adaptive mesh: an application like that of the paper's section 6.2.
+/// Solve problems of gas dynamics on an adaptive mesh: an application like that of the paper's
+/// section 6.2.
 #[derive(Debug, Parser)]
 #[command(name = PROGRAM)]
 struct SageOptions {
-    /// Input deck, a file in TOML, or the name of one that comes with the program: timing_h, timing_c, sod, sedov, triple_point
+    /// Input deck, a file in TOML, or the name of one that comes with the program: timing_h,
+    /// timing_c, sod, sedov, triple_point
     #[arg(long, value_name = "FILE|NAME", default_value = "timing_h")]
     deck: String,
 
-    /// So many times the deck's cells of level 0 in each direction
+    /// Multiply the deck's cells of level 0 in each direction by this
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     scale: u32,
 
@@ -42,7 +44,7 @@ struct SageOptions {
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
 
-    /// Write it also after every so many cycles
+    /// Write it also after every N cycles
     #[arg(long, value_name = "N", requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
     checkpoint_every: Option<u64>,
 

@@ -10,7 +10,8 @@ use crate::MessagePassing;
 /// Bits of a limb. The rest of its word holds the carries of [`CARRY_AFTER`] additions.
 const LIMB_BITS: u32 = 32;
 
-/// The smallest double is 2^-1074 and the largest below 2^1024; 64 bits more take the carries of 2^64 of them.
+/// The smallest double is 2^-1074 and the largest below 2^1024; 64 bits more take the carries of
+/// 2^64 of them.
 pub(crate) const LIMBS: usize = (1074 + 1024 + 64) / LIMB_BITS as usize + 1;
 
 /// Additions until limbs are carried: each adds less than 2^32 to a limb's 63 bits.
@@ -96,7 +97,7 @@ impl ExactSum {
     #[expect(clippy::cast_possible_truncation, reason = "53 bits of a mantissa")]
     fn rounded(&self, top: usize) -> f64 {
         let limb = |n: usize| u128::from(self.limbs[n].cast_unsigned());
-        // The first 128 bits from the top limb on. Of the lower bits it matters only whether any is
+        // The first 128 bits from the top limb on. It matters only whether any of the lower bits is
         // set.
         let low = top.saturating_sub(3);
         let head = (low..=top).fold(0, |head, n| {

@@ -24,7 +24,8 @@ const SEEN: f64 = 4.0;
 type Picture<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type DrawResult = Result<(), DrawingAreaErrorKind<io::Error>>;
 
-/// Draws the cells of a run. Of three dimensions it shows the plane through the middle of the third.
+/// Draws the cells of a run. It shows the plane through the middle of the third dimension, if there
+/// are three.
 ///
 /// # Errors
 /// There are no cells.

@@ -107,8 +107,8 @@ mod tests {
     use super::super::problem::{SIGMA_TOTAL, ordinates};
     use super::*;
 
-    /// Whatever is fixed, no outflow is negative, and outflow plus removal equals inflow plus
-    /// birth. Some of the cells need their I-outflow fixed after J or K.
+    /// No outflow is negative after any fixup, and outflow plus removal equals inflow plus birth.
+    /// Some of the cells need their I-outflow fixed after J or K.
     #[test]
     fn fixed_cells_stay_in_balance_without_negative_outflows() {
         let source = 0.01;

@@ -1,4 +1,5 @@
-//! The blast wave is round: HLLC alone lets a shock that runs along a direction of the mesh break up (the carbuncle).
+//! The blast wave is round: HLLC alone lets a shock that runs along a direction of the mesh break
+//! up (the carbuncle).
 
 use super::{built_in, solve};
 use apps::sage::SageCell;
@@ -39,7 +40,8 @@ fn differ(one: &SageCell, mirrored: &SageCell) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// `sedov` had a peak of 5.42 along both walls and of 5.02 beside them (5.43 to 5.99 with a level more).
+/// `sedov` had a peak of 5.42 along both walls and of 5.02 beside them (5.43 to 5.99 with a level
+/// more).
 #[test]
 fn the_blast_wave_does_not_break_up_along_the_walls_and_is_the_same_in_both_directions() {
     for (cells, levels) in [(16, 4), (128, 0)] {

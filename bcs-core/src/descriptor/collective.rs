@@ -10,7 +10,7 @@ use crate::limits::{INLINE_BYTES, MAX_CONTEXTS, MAX_RANKS};
 use crate::reduction::{Datatype, Op};
 use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
 
-/// What the members do together.
+/// The kind of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CollectiveKind {
     /// No member leaves before all have entered.
@@ -48,7 +48,7 @@ pub struct CollectiveDescriptor {
     pub context: u32,
     /// The number of this collective on its communicator, from 0.
     pub sequence: u64,
-    /// What the members do.
+    /// The kind of the collective.
     pub kind: CollectiveKind,
     /// Length of the data in bytes.
     pub bytes: u64,

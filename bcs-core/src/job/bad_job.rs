@@ -23,7 +23,7 @@ pub enum BadJob {
     /// A number is above its limit.
     #[error("{asked} {what} are more than the {limit} this runtime is built for: ask for fewer")]
     TooMany {
-        /// What is counted.
+        /// The things that are counted.
         what: &'static str,
         /// The number requested.
         asked: usize,

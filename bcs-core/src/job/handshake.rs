@@ -87,9 +87,9 @@ pub enum FromRank {
         /// That rank's place on the node.
         place: u32,
     },
-    /// The rank has fetched so many bytes from another rank of the node, all of them outside of
-    /// slots, that the user should know ([`SLOW_COPY_BYTES`](crate::limits::SLOW_COPY_BYTES)). The
-    /// node manager does not answer.
+    /// The rank has fetched at least [`SLOW_COPY_BYTES`](crate::limits::SLOW_COPY_BYTES) from
+    /// another rank of the node outside of slots, and the user should know it. The node manager
+    /// does not answer.
     SlowCopies {
         /// That rank's place on the node.
         place: u32,
@@ -98,7 +98,7 @@ pub enum FromRank {
     /// program reports its places as addresses. The rank sends this after Welcome, and once more
     /// before it reports its leaks.
     Code(MappedCode),
-    /// What the program did not free on this rank, if anything, as the words of a
+    /// The objects that the program did not free on this rank, if any, as the words of a
     /// [`LeakReport`](crate::wait_state::LeakReport). The rank sends this before
     /// [`FromRank::Finalized`].
     Leaks(Vec<u64>),
@@ -155,8 +155,8 @@ pub struct Welcome {
     pub placement: Placement,
     /// The settings of the runtime.
     pub settings: Settings,
-    /// What the job records (`--mds-record`), if this rank is to record. The last descriptor is
-    /// then the recorder's memory.
+    /// The selection of data that the job records (`--mds-record`), if this rank is to record. The
+    /// last descriptor is then the recorder's memory.
     pub record: Option<String>,
 }
 

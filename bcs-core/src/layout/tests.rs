@@ -101,8 +101,8 @@ proptest! {
         prop_assert!(all(repeated.pieces(0, repeated.size())).unwrap() == bytes);
     }
 
-    /// Whatever a rank writes in the place of its layout, the walk of a NIC ends, in no more steps
-    /// than there are bytes.
+    /// The walk of a NIC ends in no more steps than there are bytes, whatever a rank writes in the
+    /// place of its layout.
     #[test]
     fn rubbish_ends(
         mut words in prop::collection::vec(

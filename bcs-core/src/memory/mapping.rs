@@ -23,7 +23,7 @@ pub enum MapError {
         limit_of_files(*.errno)
     )]
     Create {
-        /// What the memory is for.
+        /// The purpose of the memory.
         what: &'static str,
         /// The length.
         bytes: usize,
@@ -365,8 +365,8 @@ impl<const N: usize> MappedArray<N> {
     #[inline]
     #[must_use]
     pub fn words(&self) -> &[AtomicU64; N] {
-        // SAFETY: in range and aligned (checked when it was made), mapped as long as self lives, and
-        // only ever accessed atomically or by raw copies.
+        // SAFETY: in range and aligned (checked when it was made), mapped as long as self lives,
+        // and only ever accessed atomically or by raw copies.
         unsafe { self.first.as_ref() }
     }
 

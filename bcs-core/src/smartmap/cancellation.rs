@@ -11,7 +11,8 @@
 //! request.
 //!
 //! ```text
-//! word 0: generation; 2 open, 4 claimed, 6 cancelled, or, with the lowest bit, how the transfer ended
+//! word 0: generation; 2 open, 4 claimed, 6 cancelled;
+//!         or, with the lowest bit, how the transfer ended
 //! ```
 //!
 //! The sender marks the word when it opens the transfer, and the receiver claims a message only if

@@ -1,7 +1,8 @@
 //! The leaks of a rank, which it reports when it finalizes.
 //!
 //! ```text
-//! counts of things, sent │ others │ count of places │ things, 4 each │ sent, 4 each │ places, 16 each
+//! counts of things, sent │ others │ count of places
+//!     │ things, 4 each │ sent, 4 each │ places, 16 each
 //! ```
 
 use super::encoding::{PEER_WORDS, decode_peer, encode_peer};

@@ -1,4 +1,4 @@
-//! What a rank waits for.
+//! The wait state of a rank.
 
 use super::communicator::CommunicatorProgress;
 use super::context_name::ContextName;
@@ -15,13 +15,14 @@ pub struct WaitState {
     pub for_any: bool,
     /// Whether other threads of the rank may call MPI (`MPI_THREAD_SERIALIZED` and above).
     pub threads: bool,
-    /// What that thread waits for, as much as fits.
+    /// The events that the reporting thread waits for, as many as fit.
     pub waits: Vec<WaitReason>,
     /// The number of other waits, which do not fit.
     pub more: u32,
     /// The site of the call in the program, if that is known.
     pub site: Option<Site>,
-    /// Collectives that the rank has entered and not left: those it waits for first, then the oldest.
+    /// Collectives that the rank has entered and not left: those it waits for first, then the
+    /// oldest.
     pub entered: Vec<EnteredCollective>,
     /// Communicators that the rank knows: those it waits in first.
     pub communicators: Vec<CommunicatorProgress>,
@@ -31,7 +32,7 @@ pub struct WaitState {
     pub unmatched: Vec<MessagePeer>,
 }
 
-/// What a thread waits for.
+/// The event that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
     /// A message.

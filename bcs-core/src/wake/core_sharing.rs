@@ -36,7 +36,7 @@ pub fn take_seat(number: usize) {
     SEAT.set(Some(number));
 }
 
-/// What a thread knows of the threads that share its core.
+/// A thread's knowledge of the threads that share its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CoreSharing {
     /// Whether another thread had the core when this one last yielded.

@@ -382,7 +382,8 @@ mod loom_tests {
             let add = |shared: &(RawOwnerLock, Guarded), thread: u32| {
                 let inside = shared.0.enter(u64::from(thread));
                 shared.1.0.with_mut(|number| {
-                    // SAFETY: loom fails if another thread uses it now, or has without an edge to here.
+                    // SAFETY: loom fails if another thread uses it now, or has without an edge to
+                    // here.
                     #[expect(unsafe_code, reason = "loom hands out pointers")]
                     unsafe {
                         *number += 1;

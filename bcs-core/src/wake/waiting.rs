@@ -206,11 +206,11 @@ thread_local! {
     static SHARING: Cell<CoreSharing> = const { Cell::new(CoreSharing::NONE) };
 }
 
-/// What a thread that spins knows of other threads that compute on its core.
+/// A spinning thread's knowledge of other threads that compute on its core.
 ///
-/// It finds them when it yields, and then loses the core while they compute. So it spins ever more
-/// rarely as long as it finds them: in the end for a moment in a fifth of a second, and that for as
-/// long after they have gone.
+/// The thread finds them when it yields, and then loses the core while they compute. So it spins
+/// ever more rarely as long as it finds them: in the end for a moment in a fifth of a second, and
+/// that for as long after they have gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CompetingLoad {
     /// The time until which waits do not spin.

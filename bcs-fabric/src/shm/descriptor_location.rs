@@ -46,7 +46,7 @@ impl DescriptorLocation {
     /// The kernel's answer; ESTALE if it is another file by now.
     pub fn open(self) -> Result<OwnedFd, Errno> {
         let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);
-        // Whatever another process may have there, to open it has no consequence.
+        // Opening the path has no consequence, whatever file another process may have there.
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let opened = rustix::fs::open(path, flags, Mode::empty())?;
         let is_it = rustix::fs::fstat(&opened)?.st_ino == self.file;

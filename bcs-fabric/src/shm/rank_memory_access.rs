@@ -195,7 +195,8 @@ impl RankMemoryAccess {
         let ours = unsafe { LocalBytes::new(&raw mut *bytes) };
         let CopySource { part, here } = self.source(&some, len)?;
         if let Some(here) = here {
-            // SAFETY: as many bytes are mapped there as long as `self` lives, and ours are elsewhere.
+            // SAFETY: as many bytes are mapped there as long as `self` lives, and ours are
+            // elsewhere.
             unsafe { std::ptr::copy(here.as_ptr(), ours.start(), len) };
             return Ok(());
         }
@@ -409,7 +410,8 @@ impl RankMemoryAccess {
                 unsafe { prefault(there, bytes.len()) };
             }
             let (from, to) = way.source_and_destination(bytes.start(), there.as_ptr());
-            // SAFETY: as many bytes are mapped there as long as `self` lives; and the promise of the bytes.
+            // SAFETY: as many bytes are mapped there as long as `self` lives; and the promise of
+            // the bytes.
             unsafe { std::ptr::copy(from, to, bytes.len()) };
             return Ok(());
         }
@@ -484,8 +486,8 @@ impl PieceBatch<'_> {
                 TransferDirection::In => (stride, block.cast_signed()),
                 TransferDirection::Out => (block.cast_signed(), stride),
             };
-            // SAFETY: all blocks lie in the slot, which is mapped as long as the memory lives; the bytes are
-            // elsewhere, by their promise.
+            // SAFETY: all blocks lie in the slot, which is mapped as long as the memory lives; the
+            // bytes are elsewhere, by their promise.
             unsafe { copy_blocks(from, to, (from_distance, to_distance), strip) };
             self.skip(ours.len());
             return Ok(());

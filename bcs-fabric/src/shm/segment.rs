@@ -41,11 +41,12 @@ pub struct Segment {
     ranks: usize,
     /// Files that only this process has: see [`set_memory_file`](Self::set_memory_file).
     files: Arc<[OnceLock<File>]>,
-    /// What this process has mapped of each rank. It maps memory when it first needs it.
+    /// The memory of each rank that this process has mapped. The process maps memory when it first
+    /// needs it.
     mapped: Arc<[OnceLock<Box<MappedRank>>]>,
 }
 
-/// What a process has mapped of a rank.
+/// The memory of a rank that a process has mapped.
 #[derive(Debug, Default)]
 struct MappedRank {
     slot: SlotWindows,

@@ -3,9 +3,9 @@
 //!
 //! Its segment has the variables of all nodes. Those of remote machines' nodes are mirrors. Such a
 //! node reports what it has stored ([`WriteLog::update_mirror`]), and is notified of what the
-//! sequencer has written ([`WriteLog::take_untold`]). The two may cross. What the node stored
-//! before it knew of a write is older than that write, for the node applies the write when it is
-//! notified. So the mirror keeps the write. In the end both sides have the same value.
+//! sequencer has written ([`WriteLog::take_untold`]). The two may cross. A value that the node
+//! stored before it knew of a write is older than that write, for the node applies the write when
+//! it is notified. So the mirror keeps the write. In the end both sides have the same value.
 
 use super::segment::{RawRequest, Segment};
 use bcs_core::job::{NodeId, NodeSet};

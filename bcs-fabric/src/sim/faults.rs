@@ -26,7 +26,8 @@ pub struct FaultCounts {
     pub lost: u64,
     /// Transfers or datagrams delayed.
     pub delayed: u64,
-    /// Transfers given a random extra time so that pairs overtake each other; datagrams that were overtaken.
+    /// Transfers given a random extra time so that pairs overtake each other; datagrams that were
+    /// overtaken.
     pub reordered: u64,
     /// Operations of slow nodes.
     pub slowed: u64,

@@ -166,9 +166,9 @@ impl BulkFront {
 
 /// Appends an acknowledgement of ranges, the newest first. It names at most [`MAX_RANGES`] of them.
 ///
-/// A run has 32 bits, and a range grows for as long as no datagram is lost. Of a longer range it
-/// names the newest 2^32 - 1 numbers, and nothing below them. The peer waits for none of those,
-/// since a datagram that so many others have overtaken counted as lost long ago.
+/// A run has 32 bits, and a range grows for as long as no datagram is lost. If a range is longer,
+/// the acknowledgement names only its newest 2^32 - 1 numbers. The peer does not wait for the lower
+/// ones, since a datagram counts as lost long before 2^32 - 1 others have overtaken it.
 pub fn put_acknowledgement(
     datagram: &mut Vec<u8>,
     delay_ns: u32,

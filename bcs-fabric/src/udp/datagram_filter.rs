@@ -91,7 +91,7 @@ pub struct DatagramFilter {
 struct ScatterBuffers {
     /// Fronts and tags of bytes that go into the memory of a rank.
     beside: Vec<u8>,
-    /// What follows them.
+    /// The bytes that follow them.
     rest: Vec<u8>,
     /// Datagrams that were put in a wrong place, reassembled.
     together: Vec<u8>,
@@ -176,8 +176,8 @@ impl DatagramFilter {
         if let Some((party, plan, lent)) = self.plan(&sight) {
             return self.put(inlet, joined, (party, &plan, &lent), now_ns);
         }
-        // The kernel does not join a datagram that begins otherwise, so it comes by itself. What
-        // follows a control message may be worth another peek.
+        // The kernel does not join a datagram that begins otherwise, so it comes by itself. The
+        // datagram after a control message may be worth another peek.
         let pieces = match BulkFront::take(sight.front) {
             Some(_) => PIECES,
             None => 1,

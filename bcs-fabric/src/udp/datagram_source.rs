@@ -22,8 +22,8 @@ pub struct CoalescedDatagrams {
 
 /// A source of datagrams. It never blocks.
 pub trait DatagramSource {
-    /// Takes what has come, at most so many pieces, and returns the number of datagrams: 0 when
-    /// there is nothing.
+    /// Takes the datagrams that have come, at most `pieces` pieces, and returns their number: 0
+    /// when there is nothing.
     ///
     /// # Errors
     /// The kernel's answer, if it is unexpected.

@@ -5,7 +5,7 @@
 //! as another is awake and has nothing else to do, that one [polls](SocketPollGuard) the socket
 //! itself. Then no thread has to be woken for what comes.
 //!
-//! What comes passes the [`DatagramFilter`].
+//! All datagrams that come pass the [`DatagramFilter`].
 
 use super::batch::{SendBatch, UnsentDatagrams};
 use super::datagram_filter::{DatagramFilter, RejectedDatagrams};

@@ -180,7 +180,7 @@ impl Link {
         }
     }
 
-    /// Returns this link after it has sent and received so many datagrams without a loss.
+    /// Returns this link after it has sent `sent` and received `heard` datagrams without a loss.
     #[cfg(test)]
     fn after(mut self, sent: u64, heard: u64) -> Self {
         self.next_number = sent + 1;

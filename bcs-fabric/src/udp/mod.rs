@@ -34,8 +34,8 @@
 //! **Why not QUIC.** Its streams copy what they send and store it, which for bulk data is a copy
 //! more than a receiver's network card needs. Its handshake and its keys are for unknown peers,
 //! where a job has one key. The network need not find out how much may be sent, since the budget of
-//! a slice limits it. What QUIC has learnt about losses (numbers that are never used twice, ranges
-//! that are acknowledged, when to ask again) is here as well.
+//! a slice limits it. QUIC's lessons about losses (numbers that are never used twice, ranges that
+//! are acknowledged, when to ask again) are applied here as well.
 
 pub mod attacker;
 mod batch;

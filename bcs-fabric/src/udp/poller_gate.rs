@@ -3,7 +3,7 @@
 //!
 //! A wake costs more than all the work for a short message. So a thread that polls spares the
 //! waiting thread its wakes: that one rests, and goes back to the socket when no thread polls any
-//! more. What comes in between lies in the socket, where it is found.
+//! more. Datagrams that come in between stay in the socket, where the waiting thread finds them.
 
 use bcs_core::clock::now_ns;
 use bcs_core::wake::bell::{self, KernelFutex};

@@ -20,10 +20,10 @@
 //! else is received.
 //!
 //! **A peek is not trusted.** No tag has been checked so far. It only leads to bytes in a range
-//! that was granted and has not come. What the rank sees there is undefined as long as its receive
-//! is not complete, and the receive is complete when all bytes have come whose tags are right. So
-//! an attacker writes nothing that is ever used, and a plan only makes the receiver copy bytes once
-//! more.
+//! that was granted and has not come. The data that the rank sees there are undefined as long as
+//! its receive is not complete, and the receive is complete when all bytes have come whose tags are
+//! right. So an attacker writes nothing that is ever used, and a plan only makes the receiver copy
+//! bytes once more.
 //!
 //! **A wrong guess.** A datagram may not have the front that was planned ([`ScatterPlan::number`]):
 //! it is another party's, another transfer's, out of turn, of another length, or a control message.

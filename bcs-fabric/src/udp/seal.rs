@@ -35,10 +35,10 @@
 //! | **AES-128-GCM (aws-lc-rs)** | **13.5** | **11.8** | **7.4** | **6.5** |
 //!
 //! To open takes 1.1 to 1.2 times as long as to seal. A datagram is too short for the parallel part
-//! of BLAKE3. Of the crates in Rust, aes-gcm is six times slower and more; graviola is 1.2 to 1.6
-//! times slower, young, and panics on a processor without AVX2. aws-lc-rs finds out at run time
-//! what the processor has. It needs a C compiler and nothing else, and this workspace needs one
-//! anyway. The test `how_fast` measures the chosen tag.
+//! of BLAKE3. The crates in Rust are worse: aes-gcm is six times slower and more; graviola is 1.2
+//! to 1.6 times slower, young, and panics on a processor without AVX2. aws-lc-rs finds out at run
+//! time what the processor has. It needs a C compiler and nothing else, and this workspace needs
+//! one anyway. The test `how_fast` measures the chosen tag.
 
 mod piecewise;
 #[cfg(test)]

@@ -232,8 +232,8 @@ impl Socket {
     }
 
     /// Returns the bytes of datagrams, of all peers together, that may come before a call takes
-    /// them. Of datagrams much shorter than 1,400 bytes it is fewer, since each takes some hundred
-    /// beside its own.
+    /// them. The number is smaller for datagrams much shorter than 1,400 bytes, since each takes
+    /// some hundred bytes beside its own.
     #[must_use]
     pub fn receive_bytes(&self) -> usize {
         self.receive_bytes

@@ -12,7 +12,7 @@ use bcs_core::wait_state::CALL_MESSAGES;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
-/// What a member reports of a call.
+/// A member's report of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnnouncedCall {
     /// The number of the name.

@@ -1,4 +1,4 @@
-//! What a rank of a checked job (`bcs run --checked`) knows in addition.
+//! The additional knowledge of a rank in a checked job (`bcs run --checked`).
 //!
 //! **Types of messages.** A message bears a mark, [`CheckBits`](bcs_core::check_bits::CheckBits) of
 //! 28 bits, which are free in all structures that carry a message: 20 bits of the signature of its

@@ -38,7 +38,8 @@ const LEAST_PER_NODE: usize = 3;
 /// The call, as far as the algorithm depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CollectiveClass {
-    /// What NICs can do: a barrier, a broadcast, a reduction by a predefined operation.
+    /// A collective that NICs can do: a barrier, a broadcast, a reduction by a predefined
+    /// operation.
     OneResult,
     /// Other bytes between each pair of members, to be kept or combined.
     Blocks,
@@ -67,8 +68,9 @@ pub(super) enum CollectiveAlgorithm<G = GroupId> {
     ByLeaders { one_by_one: bool },
 }
 
-/// Returns which members of a context do collectives in each other's memory. Of its members, `here`
-/// are on this node, where this rank reaches their memory. Opens their group if it is needed.
+/// Returns which members of a context do collectives in each other's memory. The number of members
+/// on this node, where this rank reaches their memory, is `here`. Opens their group if it is
+/// needed.
 pub(super) fn locality<G>(
     members: usize,
     here: usize,

@@ -67,8 +67,8 @@ impl Endpoint {
     }
 
     /// Posts this rank's part of a scatter from `root`, which has a block for each member. Other
-    /// ranks do not use `blocks`. This rank's block goes to `into`. If that is none, the root's own
-    /// block stays in place. "Non-vectorial" calls have contiguous blocks of one length.
+    /// ranks do not use `blocks`. This rank's block goes to `into`. If `into` is `None`, the root's
+    /// own block stays in place. "Non-vectorial" calls have contiguous blocks of one length.
     ///
     /// # Errors
     /// When there are not enough request slots: nothing is posted then.

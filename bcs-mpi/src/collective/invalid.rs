@@ -28,7 +28,7 @@ pub struct Correspondents {
     pub nodes: Option<MembersByNode>,
 }
 
-/// What the others do in a collective.
+/// The part of the other ranks in a collective.
 #[derive(Debug)]
 pub enum Participation {
     /// They arrive: barriers, broadcasts, reductions by predefined operations.

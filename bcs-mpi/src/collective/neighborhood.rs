@@ -2,8 +2,8 @@
 //!
 //! All messages of a collective have the same tag, and messages from one rank with one tag are
 //! matched in the order of their posts. So only their order distinguishes several messages between
-//! the same two ranks: the k-th that is sent belongs to the k-th receive. What a rank sends to
-//! itself is not a message but a copy, by the same rule.
+//! the same two ranks: the k-th that is sent belongs to the k-th receive. Data from a rank to
+//! itself is copied instead of sent, by the same rule.
 
 use crate::data::DataView;
 use crate::endpoint::{Endpoint, Request};

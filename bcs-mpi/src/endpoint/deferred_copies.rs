@@ -34,7 +34,7 @@ pub(crate) enum DeferredCopy {
 #[derive(Debug, Default)]
 pub(crate) struct DeferredCopies {
     pub(crate) waiting: VecDeque<DeferredCopy>,
-    /// What threads of this rank wait for.
+    /// The operations that threads of this rank wait for.
     waiters: Vec<(Waiter, Vec<OperationId>)>,
     waiters_so_far: u64,
     /// How many were run and returned.

@@ -1,5 +1,5 @@
 //! The end: a rank leaves when its sends have completed (law 5), and its NIC has taken the rest.
-//! What remains in its tables is then known ([`super::leaks`]).
+//! The remaining entries of its tables are then known ([`super::leaks`]).
 
 use super::endpoint::Endpoint;
 use super::wait_target::WaitTarget;
@@ -13,7 +13,7 @@ use bcs_core::wait_state::{LeakReport, WaitReason};
 pub struct FinalizeOutcome {
     /// The first failure of eager sends that the sender had not waited for.
     pub lost: RequestFailure,
-    /// What the program has left, as far as this rank knows.
+    /// The leaks of the program, as far as this rank knows.
     pub left: LeakReport,
 }
 

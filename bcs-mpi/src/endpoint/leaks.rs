@@ -1,4 +1,4 @@
-//! What is in a rank's tables when it ends.
+//! The entries in a rank's tables when it ends.
 //!
 //! There are two kinds. The first is what this library *owes*: payload slots, sends that had not
 //! ended, messages held back, requests of its own. Only the library can leave them, so any of them
@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-/// What a program has left in its rank's tables.
+/// The numbers of entries that a program has left in its rank's tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeakCounts {
     /// Requests that the program has not waited for, and the requests that are parts of them.

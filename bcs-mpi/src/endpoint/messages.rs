@@ -180,8 +180,9 @@ impl Endpoint {
     }
 
     /// Requests that a receive or a send be cancelled (MPI 5.0, 3.8.4). The caller has still to
-    /// test the request. Its outcome is [`Cancelled`](bcs_core::request::RequestFailure::Cancelled), or
-    /// the usual one if it was matched before. Requests that are not messages go on unchanged.
+    /// test the request. Its outcome is
+    /// [`Cancelled`](bcs_core::request::RequestFailure::Cancelled), or the usual one if it was
+    /// matched before. Requests that are not messages go on unchanged.
     pub fn bcs_cancel(&self, request: Request) {
         let OperationId::Transport(handle) = request.0 else {
             return;

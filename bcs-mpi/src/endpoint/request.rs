@@ -12,7 +12,7 @@ pub(crate) type AsyncOperationId = u64;
 #[must_use = "a request that nobody waits for keeps its slot for ever"]
 pub struct Request(pub(crate) OperationId);
 
-/// What completes it.
+/// The operation that completes a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum OperationId {
     Transport(TransportHandle),

@@ -9,7 +9,7 @@ use crate::transport::{Mux, RequestOutcome, TransportHandle};
 use bcs_core::request::RequestId;
 use std::fmt::Debug;
 
-/// What this rank's NIC does for a group of its node.
+/// The work of this rank's NIC for a group of its node.
 #[derive(Debug)]
 pub(crate) struct LeaderRequest {
     pub(crate) group: GroupId,
@@ -23,21 +23,22 @@ pub(crate) struct EndpointState {
     pub(crate) contexts: Contexts,
     pub(crate) schedules: Schedules,
     pub(crate) undertakings: AsyncOperations,
-    /// What the NIC does for the groups of this node.
+    /// The requests of the NIC for the groups of this node.
     pub(crate) leader_requests: Vec<LeaderRequest>,
     /// The work to do without the lock.
     pub(crate) deferred_copies: DeferredCopies,
     /// Requests that the program has freed before they were done, and what is kept until they are.
     pub(crate) freed: Vec<(Request, KeepAliveBox)>,
-    /// What need not be kept any more. It may be a communicator, and is dropped without the lock.
+    /// Objects that need not be kept any more. They may be communicators, and are dropped without
+    /// the lock.
     pub(crate) released: Vec<KeepAliveBox>,
     /// This rank's part in collectives that it called with wrong arguments. No call takes their
     /// outcome.
     pub(crate) invalid: Vec<Request>,
 }
 
-/// What is kept as long as a freed request is under way: its communicator, whose context id must
-/// not be used for another one meanwhile, or memory.
+/// An object that is kept as long as a freed request is under way: its communicator, whose context
+/// id must not be used for another one meanwhile, or memory.
 pub(crate) type KeepAliveBox = Box<dyn KeepAlive>;
 
 /// Anything can be kept.

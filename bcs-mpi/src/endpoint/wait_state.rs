@@ -1,4 +1,4 @@
-//! What a blocked rank reports of itself ([`bcs_core::wait_state`]).
+//! The wait state that a blocked rank reports of itself ([`bcs_core::wait_state`]).
 
 use super::endpoint::Endpoint;
 use super::request::{OperationId, Request};

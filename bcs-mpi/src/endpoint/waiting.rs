@@ -39,7 +39,7 @@ pub(crate) enum Watch {
     Rings,
 }
 
-/// What the NIC has done so far.
+/// The progress so far, by the NIC and within the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ProgressSnapshot {
     completions: u64,

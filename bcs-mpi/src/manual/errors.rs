@@ -1,8 +1,9 @@
 //! Errors: what calls return, and what ends the job.
 //!
 //! Every call that can fail returns a [`Result`](crate::Result). An [`Error`](crate::Error) has a
-//! [class](crate::ErrorClass) of the standard (MPI 5.0, 9.4), the rank in the world, the call with its
-//! arguments, and the reason; printed it is a sentence, so a `main` that returns it tells its user what happened.
+//! [class](crate::ErrorClass) of the standard (MPI 5.0, 9.4), the rank in the world, the call with
+//! its arguments, and the reason; printed it is a sentence, so a `main` that returns it tells its
+//! user what happened.
 //!
 //! ```
 //! use bcs_mpi::{ErrorClass, Source, Tag};
@@ -22,9 +23,9 @@
 //! # }
 //! ```
 //!
-//! The safe layer and the untyped core always return errors. What a communicator's
-//! [error handler](crate::mpi::ErrorHandler) says is done by whoever calls
-//! [`Comm::handle`](crate::mpi::Comm::handle) with one.
+//! The safe layer and the untyped core always return errors. To have a communicator's [error
+//! handler](crate::mpi::ErrorHandler) act on an error, call
+//! [`Comm::handle`](crate::mpi::Comm::handle) with it.
 //!
 //! | what happens | who is told |
 //! |---|---|
@@ -36,13 +37,15 @@
 //! | ranks call different collectives made of messages between nodes | `bcs run`, which ends the job |
 //! | a buffer is not in the rank's memory | that rank, and all who need what should be there |
 //!
-//! Collectives of the cards are barriers, broadcasts, and reductions with predefined operations. On one node
-//! a rank that only gives its part, as the root of a short broadcast, has left the collective when the others
-//! find that it was another one; it is told in a later collective of that communicator. Collectives made of
-//! messages are told apart when ranks wait for each other in them; ranks of which none waits are not told.
+//! Collectives of the cards are barriers, broadcasts, and reductions with predefined operations. On
+//! one node a rank that only gives its part, as the root of a short broadcast, has left the
+//! collective when the others find that it was another one; it is told in a later collective of
+//! that communicator. Collectives made of messages are told apart when ranks wait for each other in
+//! them; ranks of which none waits are not told.
 //!
-//! `bcs run --checked` finds more, and names both ranks and lines: types of a message that are not those of its receive,
-//! and roots, operations, types and names of collectives that differ, before anybody is in them.
+//! `bcs run --checked` finds more, and names both ranks and lines: types of a message that are not
+//! those of its receive, and roots, operations, types and names of collectives that differ, before
+//! anybody is in them.
 //!
 //! A job of which no rank can ever go on is ended by `bcs run`, which says who waits for whom.
 //!

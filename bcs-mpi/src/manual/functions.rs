@@ -1,10 +1,11 @@
 //! Where each function of the standard is.
 //!
-//! What is not in the list is not there. Names without a type are methods of
-//! [`Comm`](crate::mpi::Comm) and [`Communicator`](crate::Communicator). `MPI_Comm_free`,
-//! `MPI_Type_free` and the like are what dropping the last handle does, also where a function of that
-//! name is listed. In the safe layer `MPI_IN_PLACE` is a call of its own, counts are the lengths of
-//! slices, and datatypes are the types of their elements ([`Equivalence`](crate::Equivalence)).
+//! A function that is missing from the list does not exist here. Names without a type are methods
+//! of [`Comm`](crate::mpi::Comm) and [`Communicator`](crate::Communicator). `MPI_Comm_free`,
+//! `MPI_Type_free` and the like are what dropping the last handle does, also where a function of
+//! that name is listed. In the safe layer `MPI_IN_PLACE` is a call of its own, counts are the
+//! lengths of slices, and datatypes are the types of their elements
+//! ([`Equivalence`](crate::Equivalence)).
 //!
 //! ## Messages (chapter 3)
 //!

@@ -1,8 +1,8 @@
 //! Requests: communication under way, and why its buffers are safe.
 //!
-//! A card, or a rank of the same node, reads and writes a rank's memory while the rank computes. In C nothing keeps a program from
-//! using a buffer too early, or from freeing it. Here there are three kinds of requests, and with
-//! none of them is that possible without `unsafe`.
+//! A card, or a rank of the same node, reads and writes a rank's memory while the rank computes. In
+//! C nothing keeps a program from using a buffer too early, or from freeing it. Here there are
+//! three kinds of requests, and with none of them is that possible without `unsafe`.
 //!
 //! | | the buffer | if it is dropped |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | [`OwnedRequest`](crate::OwnedRequest) | is in the request, and comes back from the wait | it is cancelled or waited for |
 //! | [`PersistentSend`](crate::PersistentSend), [`PersistentReceive`](crate::PersistentReceive), [`PersistentCollective`](crate::PersistentCollective) | is in the request, for many starts | it is cancelled or waited for |
 //!
-//! Forgetting a request (`std::mem::forget`) is harmless, too: a scope knows its requests itself, and
-//! what owns its buffer leaks it.
+//! Forgetting a request (`std::mem::forget`) is harmless, too: a scope knows its requests itself,
+//! and what owns its buffer leaks it.
 //!
 //! ```
 //! use bcs_mpi::Op;
@@ -39,9 +39,10 @@
 //! # }
 //! ```
 //!
-//! Lists of either are waited for by [`wait_all`](crate::wait_all), [`wait_any`](crate::wait_any) and
-//! [`wait_some`](crate::wait_some), and asked by [`test_all`](crate::test_all), [`test_any`](crate::test_any) and
-//! [`test_some`](crate::test_some). A scope is one thread's; threads that communicate at the same time have a scope each.
+//! Lists of either are waited for by [`wait_all`](crate::wait_all), [`wait_any`](crate::wait_any)
+//! and [`wait_some`](crate::wait_some), and asked by [`test_all`](crate::test_all),
+//! [`test_any`](crate::test_any) and [`test_some`](crate::test_some). A scope is one thread's;
+//! threads that communicate at the same time have a scope each.
 //!
 //! A buffer that is on its way cannot be written:
 //!

@@ -1,7 +1,8 @@
 //! The slice, and how to choose it.
 //!
-//! A program does not see slices; whoever runs it chooses them. They are for what goes between nodes: within
-//! a node nothing waits for a slice ([`model`](super::model)), unless `--intranode nic` is given.
+//! A program does not see slices; whoever runs it chooses them. They are for what goes between
+//! nodes: within a node nothing waits for a slice ([`model`](super::model)), unless
+//! `--intranode nic` is given.
 //!
 //! | option of `bcs run` | default | is |
 //! |---|---|---|
@@ -10,27 +11,28 @@
 //! | `--time-slice D` | `500us` | the time slice, 50 µs to 100 ms |
 //!
 //! **Elastic.** A blocked rank asks for a slice, and it begins at once: a short message takes some
-//! microseconds, a chain of messages as many slices as it has links. What nobody waits for (a
-//! non-blocking send of a rank that computes) has to wait for a slice that somebody else asked for,
-//! a time slice at the longest. This is for programs that wait for each other often.
+//! microseconds, a chain of messages as many slices as it has links. An operation that no rank
+//! waits for (a non-blocking send of a rank that computes) has to wait for a slice that somebody
+//! else asked for, a time slice at the longest. This is for programs that wait for each other
+//! often.
 //!
 //! **Fixed.** All that was posted during a slice is moved in the next one, and is known to be done
-//! when the one after it begins: a blocking message between nodes takes two slices on average, whether it is
-//! short or fills them. In return all nodes communicate in lockstep, nothing disturbs them in between, and a
-//! slice that nobody needs is not struck at all. (To have messages within a node at the beat, too, as in the
-//! paper, add `--intranode nic`.) This is for programs that post, compute for
-//! many slices, and then wait; and for whoever wants to look at a job beat by beat.
+//! when the one after it begins: a blocking message between nodes takes two slices on average,
+//! whether it is short or fills them. In return all nodes communicate in lockstep, nothing disturbs
+//! them in between, and a slice that nobody needs is not struck at all. (To have messages within a
+//! node at the beat, too, as in the paper, add `--intranode nic`.) This is for programs that post,
+//! compute for many slices, and then wait; and for whoever wants to look at a job beat by beat.
 //!
-//! How long? With fixed strobes a call that waits costs about 1.5 to 2 time slices, and each slice in which
-//! something is posted costs the card some tens of microseconds of a core. So the time slice should
-//! be a small part of what the program computes between two waits, and long against those
-//! microseconds: for steps of 10 ms, 500 µs to 1 ms. With elastic strobes leave it as it is, unless
-//! ranks post without waiting: then it is the longest that this may be put off.
+//! How long? With fixed strobes a call that waits costs about 1.5 to 2 time slices, and each slice
+//! in which something is posted costs the card some tens of microseconds of a core. So the time
+//! slice should be a small part of what the program computes between two waits, and long against
+//! those microseconds: for steps of 10 ms, 500 µs to 1 ms. With elastic strobes leave it as it is,
+//! unless ranks post without waiting: then it is the longest that this may be put off.
 //!
 //! A time slice also bounds how much moves in it: `--link-bandwidth` times its length may enter a
 //! node. A longer message takes several slices.
 //!
-//! What a program can do about it is to wait less often. These two exchanges take as many slices as
+//! A program that waits less often needs fewer slices. These two exchanges take as many slices as
 //! one, because all four messages are posted before anybody waits:
 //!
 //! ```
@@ -54,7 +56,7 @@
 //! # }
 //! ```
 //!
-//! Of the collectives of several nodes that cards do (barriers, broadcasts, reductions with predefined
-//! operations) a communicator has one in a slice, and different communicators have theirs at the same
-//! time. So reduce three numbers as one slice of three. All other collectives of several nodes are
-//! messages, and any number of them share a slice.
+//! Cards do the barriers, broadcasts, and reductions with predefined operations of several nodes. A
+//! communicator has one such collective in a slice, and different communicators have theirs at the
+//! same time. So reduce three numbers as one slice of three. All other collectives of several nodes
+//! are messages, and any number of them share a slice.

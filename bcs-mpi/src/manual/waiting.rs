@@ -1,14 +1,15 @@
 //! Waiting: what ends it, and what it costs.
 //!
 //! A call that waits passes its descriptors on, asks for a slice if strobes are elastic, and then
-//! waits for its card, or a rank of its node, to ring. While all ranks and cards of the job that are awake
-//! have a core each it spins, for a millisecond at most; otherwise, and after that, it sleeps in the kernel
-//! and costs nothing. So there may be more ranks than cores, and a rank that waits for long takes nobody's.
+//! waits for its card, or a rank of its node, to ring. While all ranks and cards of the job that
+//! are awake have a core each it spins, for a millisecond at most; otherwise, and after that, it
+//! sleeps in the kernel and costs nothing. So there may be more ranks than cores, and a rank that
+//! waits for long takes nobody's.
 //!
-//! Whatever is waited for, everything goes on: a call that waits moves the rank's own collectives, its held
-//! back sends, and what its neighbours have for it. The cards need no call at all; within a node, long
-//! messages and collectives do ([`model`](super::model)). To test in a loop is allowed, but keeps a core
-//! busy; to compute and then wait is what the runtime is made for.
+//! Everything goes on during any wait: a call that waits moves the rank's own collectives, its held
+//! back sends, and what its neighbours have for it. The cards need no call at all; within a node,
+//! long messages and collectives do ([`model`](super::model)). To test in a loop is allowed, but
+//! keeps a core busy; to compute and then wait is what the runtime is made for.
 //!
 //! ```
 //! use bcs_mpi::{Source, Tag};
@@ -29,6 +30,6 @@
 //! ```
 //!
 //! A wait for what never comes lasts for ever, as in any MPI: a receive that nobody sends to, or a
-//! collective that one rank does not call. Ranks that call *different* collectives are told, or the job
-//! ends with who called what ([`errors`](super::errors)). If nothing moves for 10 seconds, `bcs run` says where
-//! each rank is. If a rank dies, the job ends with a message.
+//! collective that one rank does not call. Ranks that call *different* collectives are told, or the
+//! job ends with who called what ([`errors`](super::errors)). If nothing moves for 10 seconds,
+//! `bcs run` says where each rank is. If a rank dies, the job ends with a message.

@@ -1,4 +1,5 @@
-//! What the MDS gets of calls with a communicator, and of their messages: in ranks of the world.
+//! The records that the MDS gets of calls with a communicator and of their messages, in ranks of
+//! the world.
 
 use super::Comm;
 use super::error::{Operation, Peer};

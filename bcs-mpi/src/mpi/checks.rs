@@ -1,5 +1,5 @@
-//! What a checked job checks in calls ([`crate::checked`]): the types of messages, and whether the
-//! members of a communicator call the same.
+//! The checks of calls in a checked job ([`crate::checked`]): the types of messages, and whether
+//! the members of a communicator call the same.
 
 use super::datatype::{Datatype, PrefixSignature};
 use super::error::{ErrorClass, FailedReceive, Operation, Result};

@@ -113,12 +113,12 @@ impl Process {
         Ok(made)
     }
 
-    /// `MPI_Intercomm_create_from_groups`: the members of two groups make an intercommunicator. Each leader, a rank of
-    /// its group, knows the other group and the rank of its leader there.
+    /// `MPI_Intercomm_create_from_groups`: the members of two groups make an intercommunicator.
+    /// Each leader, a rank of its group, knows the other group and the rank of its leader there.
     ///
     /// # Errors
-    /// When this rank is not in its group, there is no such leader, or the groups have a member in common; and as
-    /// [`create_from_group`](Self::create_from_group).
+    /// When this rank is not in its group, there is no such leader, or the groups have a member in
+    /// common; and as [`create_from_group`](Self::create_from_group).
     #[track_caller]
     pub fn intercomm_create_from_groups(
         self: &Arc<Self>,

@@ -1,4 +1,4 @@
-//! What a program leaks when it finalizes (MPI 5.0, 11.2.2), and the calls that posted it.
+//! The leaks of a program when it finalizes (MPI 5.0, 11.2.2), and the calls that posted them.
 
 use super::live_objects;
 use super::request::{LeakedRequest, Request};

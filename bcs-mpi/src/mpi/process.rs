@@ -434,7 +434,8 @@ impl Process {
     /// nothing.
     ///
     /// # Errors
-    /// When a message that was sent eagerly or buffered could not be delivered, or the node manager is gone.
+    /// When a message that was sent eagerly or buffered could not be delivered, or the node manager
+    /// is gone.
     #[track_caller]
     pub fn finalize(self: &Arc<Self>) -> Result<()> {
         let operation = Operation::plain("MPI_Finalize");

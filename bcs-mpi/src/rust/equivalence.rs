@@ -14,8 +14,8 @@ use std::sync::{LazyLock, Mutex};
 ///
 /// # Safety
 /// The datatype is committed. Its data are in the bytes of the type, its lower bound is 0 and its
-/// extent the size of the type. Messages come from other processes, which may send any bytes.
-/// Whatever these data are, while the other bytes stay unchanged, the whole is a valid value, or
+/// extent the size of the type. Messages come from other processes, which may send any bytes. While
+/// the other bytes stay unchanged, the whole is a valid value for any such data, or
 /// [`amend`](Self::amend) makes it one. Bytes that may be uninitialised (padding) are not among its
 /// data.
 pub unsafe trait Equivalence: Copy + Send + Sync + 'static {

@@ -39,7 +39,7 @@ macro_rules! located {
             /// The value.
             pub value: $value,
             $($padding: [u8; $before],)?
-            /// Its place. Of equal values the lowest place is taken.
+            /// Its place. Equal values yield the lowest place.
             pub place: i32,
             $($after: [u8; $rest],)?
         }

@@ -309,8 +309,8 @@ impl ScopeRequests {
         let mut ends = mpi::request::waitall(&mut self.requests);
         for (number, allegation) in self.alleged.drain(..) {
             let end = std::mem::replace(&mut ends[number], Ok(mpi::Status::EMPTY));
-            // SAFETY: its slice is borrowed for longer than the scope; no handle has given it back, and its request
-            // is done.
+            // SAFETY: its slice is borrowed for longer than the scope; no handle has given it back,
+            // and its request is done.
             ends[number] = unsafe { allegation.settle("MPI_Waitall", end) };
         }
         std::mem::forget(unfinished);
@@ -365,8 +365,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let alleged = &mut self.under_way.borrow_mut().alleged;
         match alleged.iter().position(|&(of, _)| of == number) {
             None => end,
-            // SAFETY: its slice is borrowed for longer than the scope, no handle has given it back, and the request
-            // is done.
+            // SAFETY: its slice is borrowed for longer than the scope, no handle has given it back,
+            // and the request is done.
             Some(at) => unsafe { alleged.swap_remove(at).1.settle("MPI_Wait", end) },
         }
     }

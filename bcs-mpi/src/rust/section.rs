@@ -18,7 +18,8 @@ use std::sync::Arc;
 /// use bcs_mpi::Section;
 /// let (rows, columns) = (3, 4);
 /// let mut matrix: Vec<f64> = (0..12).map(f64::from).collect();
-/// let (first, last) = (Section::column([rows, columns], 0)?, Section::column([rows, columns], 3)?);
+/// let (first, last) =
+///     (Section::column([rows, columns], 0)?, Section::column([rows, columns], 3)?);
 /// // The last column goes around a ring, and the first one is what comes.
 /// let ring = world.cart_create(&[world.size()], &[true])?.unwrap();
 /// let ([mut into], [out]) = Section::disjoint([&first], [&last], &mut matrix)?;

@@ -258,7 +258,7 @@ fn complex_numbers_and_places_are_reduced_by_the_nics() {
             world.scan(&data, &mut greatest, Op::MaxLoc).unwrap();
             for (index, (least, greatest)) in least.into_iter().zip(greatest).enumerate() {
                 let all = || (0..4).map(|rank| place(index, rank));
-                // Of equal values, `min_by` takes the first, and so does the library.
+                // `min_by` takes the first of equal values, and so does the library.
                 let expected = all().min_by(|a, b| a.value.total_cmp(&b.value));
                 assert_eq!(Some(least), expected);
                 let lower = all().take(me + 1).rev();

@@ -74,8 +74,8 @@ fn a_collective_moves_on_while_its_rank_waits_for_a_message() {
     run(3, 1, |universe| {
         let world = universe.world();
         let me = world.rank();
-        // Of three contributions that exceed the window of a scan, the second is received only
-        // after the first has come.
+        // The second of three contributions that exceed the window of a scan is received only after
+        // the first has come.
         let data = vec![me as u64 + 1; 200_000];
         let (mut sums, mut told) = (vec![0; data.len()], [0u8; 0]);
         crate::scope(|scope| {

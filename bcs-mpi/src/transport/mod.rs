@@ -23,7 +23,7 @@ use bcs_core::check_bits::CheckBits;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::request::{Completion, RequestFailure, RequestId};
 
-/// What is sent, and to whom.
+/// A message to send, and its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutgoingMessage<'a> {
     /// Context id of the communicator.

@@ -1,4 +1,4 @@
-//! What a transport is.
+//! The interface of a transport.
 
 use super::{OutgoingMessage, PostedSend, RequestOutcome, SendMode, TooManyRequests};
 use crate::data::DataView;
@@ -35,7 +35,8 @@ pub(crate) trait Transport {
     /// A posted operation, until it is taken.
     type Request: Copy;
 
-    /// Posts a send. Standard sends of at most the eager limit are complete when they have been copied (law 3).
+    /// Posts a send. Standard sends of at most the eager limit are complete when they have been
+    /// copied (law 3).
     fn send(
         &mut self,
         mode: SendMode,

@@ -16,7 +16,7 @@ pub struct Envelope {
     pub source: u32,
     /// Counts the sender's posts.
     pub sequence: u64,
-    /// What was posted.
+    /// The descriptor that was posted.
     pub send: SendDescriptor,
 }
 
@@ -81,7 +81,7 @@ impl EnvelopeRecord {
     }
 }
 
-/// What BS needs to know of a send.
+/// The data of a send that BS needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendSummary {
     /// World rank of the receiver.

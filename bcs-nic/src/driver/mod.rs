@@ -93,7 +93,7 @@ impl NicHostConfig {
     }
 }
 
-/// What the NICs of a process recorded (EMDS).
+/// The recordings of the NICs of a process (EMDS).
 #[derive(Debug, Default)]
 pub struct Recordings {
     /// The hosted nodes' local figures.

@@ -357,7 +357,7 @@ impl OsThread {
             }
         }
         drop(lookout);
-        // What came before the end: others may have posted it after this thread had polled.
+        // Others may have posted work before the end, after this thread had polled.
         self.work_off(report);
         self.worker.page.count_awake(false);
     }

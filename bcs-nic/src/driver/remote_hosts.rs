@@ -2,8 +2,8 @@
 //!
 //! The network wakes it, while bells wake the OS threads of NICs: no thread can wait for both. When
 //! something comes for a NIC thread whose OS thread sleeps, it does the work itself instead of
-//! waking that thread. What NIC threads have to send is sent by the OS thread that let them work.
-//! An OS thread that is awake polls for datagrams, too, and then this one rests.
+//! waking that thread. The OS thread that lets NIC threads work also sends their data. An OS thread
+//! that is awake polls for datagrams, too, and then this one rests.
 
 use super::os_thread::{MachineRegistry, Worker};
 use super::{NicHostEvent, NicHostEventHandler};

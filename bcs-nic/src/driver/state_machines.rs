@@ -51,11 +51,11 @@ pub(super) struct HostedNicThread {
     pub(super) worked_ns: u64,
 }
 
-/// What an OS thread runs.
+/// The state machines of an OS thread, and all that they need.
 pub(super) struct StateMachinesConfig {
     pub(super) seats: Vec<HostedNicThread>,
     pub(super) strobing: Option<StrobeParts>,
-    /// What all ports of the job share, if they are all here.
+    /// The state that all ports of the job share, if they are all here.
     pub(super) colocated: Option<ColocatedPorts>,
     /// Otherwise: the bells of threads for which the ports have something.
     pub(super) bells: PendingBells,

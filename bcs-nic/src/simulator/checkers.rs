@@ -36,7 +36,7 @@ pub enum Checker {
 pub struct CheckerViolation {
     /// The checker.
     pub checker: Checker,
-    /// What it found.
+    /// The violation, as text.
     pub what: String,
     /// The slice.
     pub slice: u64,

@@ -2,8 +2,9 @@
 //! checks the outcome. It serves for cases that a random program hits too seldom: full tables,
 //! spent credits, descriptors in an order in which no program posts them.
 //!
-//! Only the test acts as a rank, and nothing fails unless the test makes it fail. What the test
-//! waits for has a deadline in virtual time, so a NIC that hangs ends a test with a message.
+//! Only the test acts as a rank, and nothing fails unless the test makes it fail. Each event that
+//! the test waits for has a deadline in virtual time, so a NIC that hangs ends a test with a
+//! message.
 
 use super::fabric::{DatagramFabric, HostTopology, SimFabric, VirtualFabric};
 use super::nics::{SimulatedNics, SimulatedNicsConfig};

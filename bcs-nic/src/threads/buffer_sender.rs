@@ -94,7 +94,7 @@ pub struct BufferSender {
     owed: HashMap<(u32, RequestId), AwaitedSend>,
     /// How many of them SR does not know of yet.
     newly_owed: usize,
-    /// What was sent outside of the slice, by node.
+    /// The sends outside of the slice, by node.
     ahead: Vec<OutsideSliceSends>,
     nudges_seen: u32,
 }
@@ -108,7 +108,7 @@ struct AwaitedSend {
     carried: u64,
 }
 
-/// What was sent to a node outside of the slice.
+/// The sends to a node outside of the slice.
 #[derive(Clone, Copy, Debug, Default)]
 struct OutsideSliceSends {
     /// Bytes that were sent with descriptors, of messages that are not complete.

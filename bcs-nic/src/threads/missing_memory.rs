@@ -1,4 +1,4 @@
-//! What happens to a collective when a rank named memory that is not there.
+//! The handling of a collective in which a rank named memory that is not there.
 //!
 //! **Which ranks get the error.** If memory cannot be *read*, its bytes are missing at all ranks
 //! that need them: the error travels with the data, up the tree of a reduction and down with its

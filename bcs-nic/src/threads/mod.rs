@@ -44,7 +44,7 @@ use mds::selection::SliceWindow;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
-/// What every NIC thread of a node knows.
+/// The configuration of a node, which all its NIC threads know.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
     /// The node.
@@ -144,7 +144,7 @@ impl Outbox {
     }
 }
 
-/// What a NIC thread works with while it handles an input.
+/// The environment of a NIC thread while it handles an input.
 pub struct NicThreadContext<'a> {
     /// Returns nanoseconds, of the monotonic clock or of virtual time. Call it only where needed:
     /// most of what a NIC thread handles in a slice takes less time than to read the clock.
@@ -171,7 +171,7 @@ impl std::fmt::Debug for NicThreadContext<'_> {
 /// Entries of a table that are still there when every rank has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableLeak {
-    /// What they are.
+    /// The kind of the entries.
     pub what: &'static str,
     /// Their number.
     pub count: usize,
@@ -277,7 +277,7 @@ pub trait NicThread: Send {
         None
     }
 
-    /// Returns the unmatched operations of a rank of this node, of each kind at most so many, if
+    /// Returns the unmatched operations of a rank of this node, at most `_most` of each kind, if
     /// this thread holds any.
     fn unmatched_operations(&self, _rank: u32, _most: usize) -> Option<UnmatchedOperations> {
         None

@@ -108,7 +108,7 @@ impl BadMemoryCase {
         part.break_memory(shared);
         let outcome = part.call_operation();
         part.check(outcome.is_err());
-        // Whatever the outcome, the communicator still works.
+        // The communicator still works after any outcome.
         comm.barrier()
     }
 }

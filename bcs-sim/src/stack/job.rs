@@ -37,7 +37,7 @@ const NO_MATCHING_RECEIVE: &str = "that no receive matches";
 struct SimulatedRank {
     thread: ThreadNumber,
     node: NodeId,
-    /// What the program of the rank returned.
+    /// The result of the rank's program.
     outcome: Arc<Mutex<Option<Result<(), String>>>>,
     memory: NicMemory,
     /// Whether its end was noticed.

@@ -16,8 +16,8 @@ pub(super) struct CompletedReceive {
 
 /// Checks the receives of a rank, and returns how many messages it got.
 ///
-/// Messages do not overtake each other (MPI 5.0, 3.5). Of the messages from one sender that a
-/// receive could have taken, it took the first that was left when all receives posted before it had
+/// Messages do not overtake each other (MPI 5.0, 3.5). If a receive could have taken several
+/// messages from one sender, it took the first that was left when all receives posted before it had
 /// theirs.
 pub(super) fn check(
     rank: i32,

@@ -1,5 +1,6 @@
-//! Conjugate gradients for Poisson's equation on a square. Each rank has a part of it, with a margin into which its
-//! neighbours' edges are received before each step: rows and columns of a matrix, sent from where they are.
+//! Conjugate gradients for Poisson's equation on a square. Each rank has a part of it, with a
+//! margin into which its neighbours' edges are received before each step: rows and columns of a
+//! matrix, sent from where they are.
 //!
 //! The right side is made of a known solution, and the program exits with 1 unless it finds that.
 #![forbid(unsafe_code)]
@@ -24,7 +25,7 @@ struct Part {
     grid: Communicator,
     rows: Range<usize>,
     columns: Range<usize>,
-    /// What is received, and what is sent: before, behind, left, right.
+    /// Receive margins and send edges: before, behind, left, right.
     margins: [Section<f64>; 4],
     edges: [Section<f64>; 4],
 }
@@ -82,7 +83,7 @@ impl Part {
         let (left, right) = self.grid.cart_shift(1, 1)?;
         let peers = [before, behind, left, right];
         bcs_mpi::scope(|scope| {
-            // What comes from before was sent behind.
+            // A message from before was sent to behind, so it has the tag of behind.
             for ((margin, peer), tag) in into.into_iter().zip(peers).zip([1, 0, 3, 2]) {
                 self.grid.irecv_view(scope, margin, peer, tag)?;
             }

@@ -1,5 +1,5 @@
-//! A master hands out tasks, one at a time to whoever is free. Nobody knows how long an answer is before it has come: the
-//! master asks with a probe. A master without workers does all itself.
+//! A master hands out tasks, one at a time to whoever is free. Nobody knows how long an answer is
+//! before it has come: the master asks with a probe. A master without workers does all itself.
 //!
 //! The program exits with 1 unless each answer is what it has to be.
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ const TASKS: usize = 200;
 const TASK: i32 = 1;
 const ANSWER: i32 = 2;
 
-/// What is to be done with the numbers of a task.
+/// The work to do with the numbers of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Equivalence)]
 #[repr(u8)]
 enum Work {

@@ -1,5 +1,5 @@
-//! Threads of each rank start collectives and compute while these are under way: each thread on a communicator of its
-//! own, with operations that the program makes.
+//! Threads of each rank start collectives and compute while these are under way: each thread on a
+//! communicator of its own, with operations that the program makes.
 //!
 //! Each rank knows what has to come out, and the program exits with 1 otherwise.
 #![forbid(unsafe_code)]
@@ -15,7 +15,8 @@ const ROUNDS: u64 = 40;
 const LEN: usize = 200;
 const PRIME: u64 = 1_000_003;
 
-/// A linear function of numbers below the prime; what one does after another is one, too, and the order matters.
+/// A linear function of numbers below the prime; what one does after another is one, too, and the
+/// order matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Equivalence)]
 struct Linear {
     factor: u64,
@@ -82,7 +83,7 @@ fn compute(until: &mut impl FnMut() -> Result<bool>) -> Result<u64> {
     Ok(value)
 }
 
-/// What one thread does. Whether all was as it has to be.
+/// Does the rounds of one thread. Returns whether all results were correct.
 fn rounds(comm: &Communicator, thread: usize) -> Result<bool> {
     let (me, size) = (comm.rank(), comm.size());
     let compose = UserOp::new(Linear::then);

@@ -29,11 +29,11 @@ const USELESS: [&str; 7] = [
     "kill_delay",
 ];
 
-/// What `bcs bench` can be asked.
+/// The arguments of `bcs bench`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_args(suited))]
 pub struct BenchArgs {
-    /// What is measured.
+    /// The measurements.
     #[command(flatten, next_help_heading = "What to measure")]
     pub options: BenchOptions,
     /// Also write the rows to this file, as JSON

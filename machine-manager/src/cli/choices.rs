@@ -1,7 +1,7 @@
 //! The values of options that name one of a few choices.
 //!
-//! What such an option sets is a type of the crate that acts on it, which knows no clap. A choice declares the names of
-//! its values and the setting that each stands for, once.
+//! Such an option sets a type of the crate that acts on it, and that crate does not know clap. A
+//! choice declares the names of its values and the setting that each stands for, once.
 
 use crate::hosts::Fabric;
 use crate::leak_reporter::LeakVerbosity;
@@ -100,7 +100,8 @@ choices! {
 
     /// `--heap`.
     HeapName {
-        /// A heap in the slot is preloaded into dynamic programs, but for set-user-id and sanitized ones.
+        /// A heap in the slot is preloaded into dynamic programs, but for set-user-id and sanitized
+        /// ones.
         Slot,
         /// Nothing is preloaded.
         Own,

@@ -24,16 +24,16 @@ pub struct BcsCommandLine {
     arguments: Vec<OsString>,
     /// Whether help is no success: it was asked for by a letter, where a program was to run.
     short_help: bool,
-    /// What the user is told of words that change nothing.
+    /// Messages to the user about words that change nothing.
     pub notes: Vec<String>,
 }
 
-/// What is said instead of doing something.
+/// An answer that is printed instead of running a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlyAnswer {
     /// The text.
     pub text: String,
-    /// What `bcs` exits with. Only with 0 the text is what was asked for.
+    /// The exit code of `bcs`. The text is what the user requested only if this is 0.
     pub code: u8,
 }
 
@@ -59,7 +59,8 @@ impl EarlyAnswer {
 }
 
 impl BcsCommandLine {
-    /// Reads the words of a command line, the name of the binary first. `name` is what `bcs run` is called.
+    /// Reads the words of a command line, the name of the binary first. `name` is what `bcs run` is
+    /// called.
     ///
     /// # Errors
     /// The answer, if there is a word that means nothing here.

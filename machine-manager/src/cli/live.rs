@@ -4,7 +4,7 @@ use crate::quantities::parse_duration;
 use clap::Args;
 use std::time::Duration;
 
-/// What `bcs ps` can be asked.
+/// The arguments of `bcs ps`.
 #[derive(Debug, Args)]
 pub struct PsArgs {
     /// As JSON, for programs
@@ -12,14 +12,15 @@ pub struct PsArgs {
     pub json: bool,
 }
 
-/// What `bcs state` can be asked.
+/// The arguments of `bcs state`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A rank that waits is named with what it waits for, whichever road that would take; ranks that do the
 same share a line. Pending is what a rank has posted at its NIC beside that. Exit codes: 0; 1 if a
 node has not answered; 2 if there is no such job, or it has ended; 125 if it does not answer.")]
 pub struct StateArgs {
-    /// The job's id, or the process of its `bcs run`, as `bcs ps` lists them [default: the only job]
+    /// The job's id, or the process of its `bcs run`, as `bcs ps` lists them [default: the only
+    /// job]
     #[arg(value_name = "JOB")]
     pub job: Option<String>,
     /// As JSON, for programs
@@ -27,7 +28,7 @@ pub struct StateArgs {
     pub json: bool,
 }
 
-/// What `bcs kill` can be asked.
+/// The arguments of `bcs kill`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The job ends as if its `bcs run` had received SIGTERM, with the exit code of that (143). Exit codes:
@@ -41,14 +42,15 @@ pub struct KillArgs {
     pub now: bool,
 }
 
-/// What `bcs mds top` can be asked.
+/// The arguments of `bcs mds top`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 On a terminal it is a view that changes: arrows and page keys scroll, q and Ctrl-C leave. Elsewhere a
 table is printed at each look. Shares of time and rates are those since the look before, the first
 ones since the job began. MPI, calls and messages take a job that records (`bcs run --mds`).")]
 pub struct TopArgs {
-    /// The job's id, or the process of its `bcs run`, as `bcs ps` lists them [default: the only job]
+    /// The job's id, or the process of its `bcs run`, as `bcs ps` lists them [default: the only
+    /// job]
     #[arg(value_name = "JOB")]
     pub job: Option<String>,
     /// From look to look, 100ms to 1h

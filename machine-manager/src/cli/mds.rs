@@ -19,7 +19,7 @@ Examples:
 
 What of a directory cannot be read is said, the rest is shown, and the exit code is 1.";
 
-/// What `bcs mds` can be asked.
+/// The arguments of `bcs mds`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MdsArgs {
@@ -28,7 +28,7 @@ pub struct MdsArgs {
     pub command: MdsTopic,
 }
 
-/// What `bcs mds` is about.
+/// The subcommands of `bcs mds`.
 #[derive(Debug, Subcommand)]
 pub enum MdsTopic {
     /// A run that was recorded.
@@ -46,7 +46,7 @@ pub enum MdsCommand {
         /// The directory that `bcs run --mds` wrote
         #[arg(value_name = "DIR")]
         dir: PathBuf,
-        /// Of one rank only
+        /// Only this rank
         #[arg(long, value_name = "R", conflicts_with = "json")]
         rank: Option<u32>,
         /// All figures as JSON, for programs
@@ -61,10 +61,10 @@ pub enum MdsCommand {
         /// Its name, as MPI_Isend, MPI_Isend.size, computation, GETTS or LTR.br
         #[arg(value_name = "METRIC")]
         metric: String,
-        /// Of one rank only
+        /// Only this rank
         #[arg(long, value_name = "R", conflicts_with = "node")]
         rank: Option<u32>,
-        /// Of one node only
+        /// Only this node
         #[arg(long, value_name = "N")]
         node: Option<u32>,
     },
@@ -128,7 +128,7 @@ pub enum MdsCommand {
     },
 }
 
-/// What `bcs mds slices` can be asked.
+/// The arguments of `bcs mds slices`.
 #[derive(Debug, Args)]
 pub struct SlicesArgs {
     /// The directory that `bcs run --mds` wrote
@@ -172,7 +172,7 @@ pub enum ExportFormat {
     Json,
     /// A file for each table.
     Csv,
-    /// What Perfetto and Chrome show.
+    /// A trace that Perfetto and Chrome show.
     ChromeTrace,
     /// A file of Apache Parquet for each table of slices, calls and messages.
     Parquet,

@@ -75,7 +75,7 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         dir: PathBuf,
     },
-    /// What the exit codes of `bcs run` mean
+    /// Explain the exit codes of `bcs run`
     #[command(long_about = crate::exit_code::TABLE)]
     ExitCodes,
 }
@@ -85,13 +85,13 @@ fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(["bcs"].into_iter().chain(NAMES_OF_RUN))
 }
 
-/// What `bcs sim` can be asked.
+/// The arguments of `bcs sim`.
 #[derive(Debug, Args)]
 pub struct SimArgs {
     /// Run bcs-mpi itself: ranks are threads that run random programs of MPI, on 1 to 4 nodes
     #[arg(long)]
     pub mpi: bool,
-    /// What joins the nodes
+    /// Network that joins the nodes
     #[arg(long, value_enum, value_name = "FABRIC", default_value_t = SimulatedFabric::Sim)]
     pub fabric: SimulatedFabric,
     /// Number of nodes [default: 2 to 16, by the seed]
@@ -168,7 +168,7 @@ pub enum FaultName {
     SmallTables,
 }
 
-/// What `bcs doctor` can be asked.
+/// The arguments of `bcs doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// The time slice for which timers are tried
@@ -203,7 +203,7 @@ pub fn complaint(error: &clap::Error) -> String {
     )
 }
 
-/// What clap believes was meant.
+/// Returns the name that clap suggests.
 fn suggested(error: &clap::Error) -> Option<String> {
     use clap::error::{ContextKind, ContextValue};
     let kinds = [

@@ -32,7 +32,7 @@ What MPICH's and Open MPI's launchers call an option works, too, or is answered 
 Each option has a default that `bcs.toml` and variables can change: see `bcs config --help`.
 More options: `bcs run --help-all`. Exit codes: `bcs help exit-codes`.";
 
-/// What `bcs run` can be asked.
+/// The arguments of `bcs run`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "bcs run [OPTIONS] PROGRAM [ARGS]... [: [-n N] [--wdir D] [--env K=V] PROGRAM [ARGS]...]...",
@@ -62,7 +62,7 @@ pub struct RunArgs {
     pub program: ProgramArgs,
 }
 
-/// What each program of a job can be given.
+/// The options that each program of a job can have.
 #[derive(Clone, Debug, Args)]
 pub struct ApplicationOptions {
     /// Number of ranks; --ranks and -np mean the same
@@ -89,7 +89,7 @@ pub struct ApplicationOptions {
     subcommand_value_name = "PROGRAM"
 )]
 pub struct FurtherApplication {
-    /// What is its own.
+    /// The options of this program.
     #[command(flatten)]
     pub options: ApplicationOptions,
     /// As in [`RunArgs`].
@@ -100,7 +100,7 @@ pub struct FurtherApplication {
 /// The options of `bcs run`.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// What the first program is given.
+    /// The options of the first program.
     #[command(flatten)]
     pub application: ApplicationOptions,
     /// Number of nodes; consecutive ranks share a node [default: 1, or by --ppn]
@@ -132,20 +132,20 @@ pub struct RunOptions {
     pub report_bindings: bool,
     /// Length of a time slice, 50us to 100ms
     ///
-    /// With elastic strobes this is the longest gap between two slices, with auto strobes the longest
-    /// slice.
+    /// With elastic strobes this is the longest gap between two slices, with auto strobes the
+    /// longest slice.
     #[arg(long, value_name = "D", default_value = "500us", value_parser = given(parse_duration), help_heading = "Slices")]
     pub time_slice: GivenQuantity<Duration>,
     /// Start of slices: `elastic`, `fixed` or `auto`
     ///
-    /// Elastic slices start when a rank waits for one. Fixed and auto slices start by the clock, auto ones
-    /// with a length that follows the program.
+    /// Elastic slices start when a rank waits for one. Fixed and auto slices start by the clock,
+    /// auto ones with a length that follows the program.
     #[arg(long, value_name = "S", value_enum, default_value_t = StrobeName::Elastic, help_heading = "Slices")]
     pub strobe: StrobeName,
     /// Messages within a node: `smartmap` or `nic`
     ///
-    /// By SMARTMAP a message is copied at once. By the NIC it waits for a slice, as messages between nodes
-    /// do.
+    /// By SMARTMAP a message is copied at once. By the NIC it waits for a slice, as messages
+    /// between nodes do.
     #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Smartmap, help_heading = "Communication")]
     pub intranode: IntranodeName,
     /// Collectives over nodes: `hierarchical` or `nic`
@@ -226,14 +226,14 @@ pub struct RunOptions {
     pub deadlock_json: Option<PathBuf>,
     /// Report leftovers at the end: `quiet`, `errors` or `all`
     ///
-    /// Errors are messages that no rank received and requests that no rank waited for. With `all` objects
-    /// that were not freed are reported, too.
+    /// Errors are messages that no rank received and requests that no rank waited for. With `all`
+    /// objects that were not freed are reported, too.
     #[arg(long, value_name = "W", value_enum, default_value_t = AtFinalizeName::Errors, help_heading = "Debugging")]
     pub at_finalize: AtFinalizeName,
     /// Check types, roots and arguments of matching calls, which takes time
     ///
-    /// A message must have the type of its receive, and the calls of a collective must agree. Forked
-    /// children that call MPI are named.
+    /// A message must have the type of its receive, and the calls of a collective must agree.
+    /// Forked children that call MPI are named.
     #[arg(long, help_heading = "Debugging")]
     pub checked: bool,
     /// Time from SIGTERM to SIGKILL for the ranks of a job that ends badly
@@ -245,11 +245,11 @@ pub struct RunOptions {
     /// There are dumps of all ranks and NICs.
     #[arg(long, value_name = "DIR", help_heading = "Monitoring")]
     pub mds: Option<PathBuf>,
-    /// What is recorded: a list of `mmds` (ranks) and `emds` (NICs), or `none`
+    /// Data to record: a list of `mmds` (ranks) and `emds` (NICs), or `none`
     ///
-    /// Each has options. Of mmds: ranks=0-3+8, only=MPI_Send+MPI_Recv, metrics=sites+peers, digits=1-3,
-    /// calls=N, messages=N. Of emds: FIRST-LAST (slices), rows=N (the last slices), nodes=0+2. An example
-    /// is mmds:ranks=0,emds:7500-12500.
+    /// Options of mmds: ranks=0-3+8, only=MPI_Send+MPI_Recv, metrics=sites+peers, digits=1-3,
+    /// calls=N, messages=N. Options of emds: FIRST-LAST (slices), rows=N (the last slices),
+    /// nodes=0+2. An example is mmds:ranks=0,emds:7500-12500.
     #[arg(
         long,
         value_name = "WHAT",
@@ -276,8 +276,8 @@ pub struct HostOptions {
     pub hosts: Option<String>,
     /// Command that starts a program on a host
     ///
-    /// The name of the host takes the place of {host}, or comes last. The program `bcs` has the same path
-    /// on all hosts.
+    /// The name of the host takes the place of {host}, or comes last. The program `bcs` has the
+    /// same path on all hosts.
     #[arg(
         long,
         value_name = "CMD",
@@ -290,7 +290,8 @@ pub struct HostOptions {
     /// Without --hosts the network is the loopback of this machine.
     #[arg(long, value_name = "F", value_enum, default_value_t = FabricName::Auto, help_heading = "Hosts")]
     pub fabric: FabricName,
-    /// Address, interface or network of the hosts, as eth0 or 10.0.0.0/8 [default: the first that is not of the loopback]
+    /// Address, interface or network of the hosts, as eth0 or 10.0.0.0/8 [default: the first that
+    /// is not of the loopback]
     #[arg(long, value_name = "I", help_heading = "Hosts", hide_short_help = true)]
     pub host_interface: Option<String>,
     /// UDP ports of which each node manager takes one, as 4000-4999 [default: any]
@@ -307,7 +308,8 @@ pub struct HostOptions {
 /// The OS threads of NICs. They are options of `bcs doctor`, too.
 #[derive(Clone, Debug, Args)]
 pub struct NicOptions {
-    /// OS threads of a NIC: one for all nodes, one for each, or one for each NIC thread [default: by cores]
+    /// OS threads of a NIC: one for all nodes, one for each, or one for each NIC thread [default:
+    /// by cores]
     #[arg(
         long,
         value_name = "L",
@@ -316,7 +318,8 @@ pub struct NicOptions {
         hide_short_help = true
     )]
     pub nic_threads: Option<NicThreadingName>,
-    /// Cores to which OS threads of NICs are pinned, as 2-5,7 [default: the last ones, if there are enough]
+    /// Cores to which OS threads of NICs are pinned, as 2-5,7 [default: the last ones, if there are
+    /// enough]
     ///
     /// They are used in this order, and in turn if they are too few.
     #[arg(long, value_name = "LIST", value_parser = parse_cores, help_heading = "Communication", hide_short_help = true)]

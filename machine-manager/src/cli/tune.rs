@@ -28,7 +28,8 @@ Options of `bcs run` mean the same here, and their defaults come from the same p
 Exit codes: 0 when something was found; 1 when a setting failed; 2 for bad input; that of `bcs run` when the program
 fails before anything is tried; 128+S when a signal ended it.";
 
-/// Options of `bcs run` that are of no use here: what is tried, and what says how a single job goes.
+/// Options of `bcs run` that are of no use here: what is tried, and what says how a single job
+/// goes.
 const USELESS: [&str; 11] = [
     "time_slice",
     "stdin",
@@ -43,7 +44,7 @@ const USELESS: [&str; 11] = [
     "mds_record",
 ];
 
-/// What `bcs tune` can be asked.
+/// The arguments of `bcs tune`.
 #[derive(Debug, Args)]
 #[command(
     long_about = ABOUT,
@@ -55,7 +56,7 @@ const USELESS: [&str; 11] = [
     mut_args(suited)
 )]
 pub struct TuneArgs {
-    /// What is tried, and where the results go.
+    /// The values to try, and the files for the results.
     #[command(flatten)]
     pub trials: Trials,
     /// The job that is run again and again.
@@ -66,7 +67,7 @@ pub struct TuneArgs {
     pub program: ProgramArgs,
 }
 
-/// What is tried, and where the results go.
+/// The values to try, and the files for the results.
 #[derive(Debug, Args)]
 pub struct Trials {
     /// Slices to try: the ends of a range, or a list as 100us,500us,2ms

@@ -1,4 +1,4 @@
-//! Who waits for whom in a job that cannot go on, and why.
+//! The graph of ranks that wait for each other in a job that cannot go on, and the causes.
 //!
 //! A vertex is a rank. An edge leads to a rank that is needed for a wait to end. A rank that waits
 //! for all of several operations needs each; one that waits for any of them, or for a message from
@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// from thousands, and a few of them explain the deadlock.
 const PARTNERS: usize = 1_024;
 
-/// Who waits for whom.
+/// The graph of ranks that wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitGraph {
     /// All ranks of the job that were seen.

@@ -1,4 +1,4 @@
-//! What all ranks of a job do at a moment.
+//! A snapshot of the activities of all ranks of a job.
 //!
 //! It combines what node managers have found one after the other, while ranks go on. So, unlike the
 //! deadlock detector, it proves nothing: the wait states of two ranks may not have been true at the
@@ -37,7 +37,7 @@ pub struct RankSnapshot {
     pub node: NodeId,
     /// Its process.
     pub pid: i32,
-    /// What it does.
+    /// Its activity.
     pub activity: Activity,
     /// Its wait state, or the last one, if it has recorded one.
     pub vertex: Option<Vertex>,
@@ -49,11 +49,11 @@ pub struct RankSnapshot {
     pub unmatched: Vec<MessagePeer>,
     /// The number of its requests that its NIC has completed.
     pub completions: u64,
-    /// What it has recorded, if it records.
+    /// The contents of its recorder, if it records.
     pub recorded: Option<RecorderSnapshot>,
 }
 
-/// What a rank does, in a word.
+/// The activity of a rank, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
     /// It sleeps in a call.

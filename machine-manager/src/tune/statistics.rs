@@ -59,8 +59,8 @@ fn deviations(group: &[f64]) -> Vec<f64> {
     all.split_off(group.len() % 2)
 }
 
-/// Returns the standard deviation of the ratio of the medians of so many samples each, when one
-/// sample has `noise`.
+/// Returns the standard deviation of the ratio of the medians of two groups with these numbers of
+/// samples, when one sample has `noise`.
 #[must_use]
 pub fn of_ratio(noise: f64, samples: [usize; 2]) -> f64 {
     let variance: f64 = samples.iter().map(|samples| 1.0 / *samples as f64).sum();

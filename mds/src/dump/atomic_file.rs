@@ -21,8 +21,9 @@ pub(super) fn write(
 ) -> Result<(), DumpError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // In the same directory, so that the rename cannot cross file systems; hidden, so that no pattern for dumps matches
-    // it; with the process and a number in its name, so that two writers do not share it.
+    // In the same directory, so that the rename cannot cross file systems; hidden, so that no
+    // pattern for dumps matches it; with the process and a number in its name, so that two writers
+    // do not share it.
     let number = PARTIAL.fetch_add(1, Ordering::Relaxed);
     let partial = folder.join(format!(".{name}.{}.{number}.partial", process::id()));
     let attempt = || -> io::Result<()> {

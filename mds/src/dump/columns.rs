@@ -3,7 +3,8 @@
 //! ([docs/dumps.md](../../../docs/dumps.md)):
 //!
 //! ```text
-//! {"format":"bcs-mds-table","version":2,"job":"..","of":3,"table":"near","rows":2,"columns":[{"name":"slice",..},..]}
+//! {"format":"bcs-mds-table","version":2,"job":"..","of":3,"table":"near","rows":2,
+//!  "columns":[{"name":"slice",..},..]}
 //! slice slice messages messages bytes bytes collectives collectives
 //! ```
 //!

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why a dump could not be written or read. Every message names the file, what was found and what to do.
+/// Why a dump could not be written or read. Every message names the file, what was found and what
+/// to do.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DumpError {
@@ -108,7 +109,7 @@ pub enum DumpError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The defect, and its place in the file.
         what: String,
     },
     /// A file that another file refers to is missing.

@@ -275,8 +275,8 @@ fn counts(plain: &[u8]) -> Result<Vec<(u64, u64)>, String> {
     Ok(buckets)
 }
 
-/// The numbering of buckets: the first `2 * half` buckets hold one figure each. Of the following
-/// ones, each `half` are twice as wide as the `half` before.
+/// The numbering of buckets: the first `2 * half` buckets hold one figure each. The buckets of each
+/// following group of `half` are twice as wide as those of the group before.
 struct HdrScale {
     half_bits: u32,
 }

@@ -1,8 +1,8 @@
 //! The bounds of what is read. They keep a file from making its reader use more memory than the
 //! file is long.
 
-/// The longest JSON file or histogram log that is read. Those of a rank that sent to 10,000 others from 1,000 places
-/// have 3 MiB.
+/// The longest JSON file or histogram log that is read. Those of a rank that sent to 10,000 others
+/// from 1,000 places have 3 MiB.
 pub(super) const MOST_TEXT_BYTES: u64 = 64 << 20;
 
 /// The longest table that is read: 2^24 rows of the widest table (27 columns) have 3.4 GiB, and

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{DistributionDump, SliceRow, StrobeRow};
 
-/// The Elan MDS of one node (Table 5.2): `node-0000.json`, format `bcs-mds-node`, and its tables. The members are
-/// described at [`SliceRow`]; distributions and totals are over all slices of the run, the tables over a window.
+/// The Elan MDS of one node (Table 5.2): `node-0000.json`, format `bcs-mds-node`, and its tables.
+/// The members are described at [`SliceRow`]; distributions and totals are over all slices of the
+/// run, the tables over a window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NodeDump {
     /// Names the run, as in [`RankDump`](super::RankDump).

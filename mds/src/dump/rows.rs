@@ -69,7 +69,8 @@ rows! {
         strobe_ns "ns",
         /// LETTS: from the strobe of the struck slice before; [`NONE`] in the first.
         letts_ns "ns",
-        /// LTDEM: the descriptor exchange microphase, from its microstrobe until this node has finished it.
+        /// LTDEM: the descriptor exchange microphase, from its microstrobe until this node has
+        /// finished it.
         ltdem_ns "ns",
         /// LTMSM (LMSM is a misprint): the message scheduling microphase. [`NONE`], as for the ones
         /// below, if no node needed it.
@@ -82,11 +83,11 @@ rows! {
         ltrm_ns "ns",
         /// LTTS: from the strobe to the end of the last microphase on this node.
         ltts_ns "ns",
-        /// NP2PDEM: descriptors of sends and of receives that this node took from the rings of its ranks in the DEM.
-        /// Probes and cancels are not among them.
+        /// NP2PDEM: descriptors of sends and of receives that this node took from the rings of its
+        /// ranks in the DEM. Probes and cancels are not among them.
         np2pdem "count",
-        /// NP2PMSM: messages into this node that got bytes (or their end) scheduled in the MSM. A message that takes
-        /// several slices counts in each.
+        /// NP2PMSM: messages into this node that got bytes (or their end) scheduled in the MSM. A
+        /// message that takes several slices counts in each.
         np2pmsm "count",
         /// NCOLLDEM (NCOLLMSN is a misprint): collectives whose last arrival on this node the node
         /// took in the DEM.

@@ -42,7 +42,7 @@ pub struct RunDump {
     /// When that was measured, in seconds since 1970; absent if the user has set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth_measured_unix_s: Option<u64>,
-    /// What was recorded, in the syntax of `--mds-record`.
+    /// The selection of data that were recorded, in the syntax of `--mds-record`.
     pub recorded: String,
 }
 

@@ -38,7 +38,8 @@ impl SliceRow {
     }
 }
 
-/// Records the slices of one node, in memory that does not grow: 520 KiB, and 216 bytes for each row of the window.
+/// Records the slices of one node, in memory that does not grow: 520 KiB, and 216 bytes for each
+/// row of the window.
 #[derive(Debug)]
 pub struct SliceRecorder {
     notes: PendingRows<SliceRow>,

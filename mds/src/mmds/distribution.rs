@@ -4,8 +4,8 @@ use ::mmds::histogram::{BucketScale, HEAD, LARGEST, LEAST, MOST, TOTAL};
 
 use crate::dump::DistributionDump;
 
-/// Reads a distribution from these words, and adds one more figure if there is one. Whatever the
-/// words are, the dump can be read again: its count is that of its buckets.
+/// Reads a distribution from these words, and adds one more figure if there is one. The dump can be
+/// read again, whatever the words are: its count is that of its buckets.
 pub(super) fn dump(scale: BucketScale, words: &[u64], more: Option<u64>) -> DistributionDump {
     let mut buckets: Vec<u64> = words.get(HEAD..).unwrap_or_default().to_vec();
     buckets.resize(scale.bucket(LARGEST) + 1, 0);

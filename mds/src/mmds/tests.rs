@@ -487,7 +487,7 @@ proptest! {
         prop_assert_eq!(dump.run_ns, now_ns - 5_000);
     }
 
-    /// Whatever a rank writes over its recorder, its dump can be written and read.
+    /// The dump of a recorder can be written and read, whatever a rank writes over the recorder.
     #[test]
     fn any_words_are_a_dump(
         seed in any::<u64>(), scribbles in prop::collection::vec((any::<u32>(), any::<u64>()), 1..200),

@@ -1,4 +1,5 @@
-//! Buffers of buffered sends: the process's, those of communicators, and those of sessions (MPI 5.0, 3.6).
+//! Buffers of buffered sends: the process's, those of communicators, and those of sessions (MPI
+//! 5.0, 3.6).
 
 use super::calls;
 use super::requests::{checked, hand_out};
@@ -18,7 +19,8 @@ type Owner = usize;
 
 const PROCESS: Owner = 0;
 
-/// Addresses and lengths of the buffers that the program has attached: the core only counts their bytes.
+/// Addresses and lengths of the buffers that the program has attached: the core only counts their
+/// bytes.
 static ATTACHED: Mutex<BTreeMap<Owner, (usize, usize)>> = Mutex::new(BTreeMap::new());
 
 fn attach(

@@ -220,7 +220,8 @@ impl VectorBlocks {
     /// Returns the core's form of the blocks.
     pub(crate) fn blocks(&self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
-        // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation has it.
+        // SAFETY: the caller's promise, which is the standard's: the memory stays while an
+        // operation has it.
         unsafe {
             match &self.of {
                 Types::One(of) => Blocks::new(self.address, counts, displacements, of),

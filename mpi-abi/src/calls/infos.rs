@@ -1,4 +1,5 @@
-//! Info objects (MPI 5.0, chapter 10). A program may use them before `MPI_Init` and after `MPI_Finalize`.
+//! Info objects (MPI 5.0, chapter 10). A program may use them before `MPI_Init` and after
+//! `MPI_Finalize`.
 
 use super::calls;
 use super::environment::put_string;

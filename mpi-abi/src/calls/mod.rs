@@ -1,7 +1,7 @@
 //! The functions, by chapter of the standard.
 //!
-//! A function is written once for both of its forms, with the types [`N`](crate::c::narrow::N) and the like where they
-//! differ:
+//! A function is written once for both of its forms, with the types [`N`](crate::c::narrow::N) and
+//! the like where they differ:
 //!
 //! ```text
 //! calls! {

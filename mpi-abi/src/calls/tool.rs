@@ -1,5 +1,5 @@
-//! The tool information interface: its beginning and end, enumerations, categories and sources (MPI 5.0, 15.3.4, 15.3.5,
-//! 15.3.8 and 15.3.9).
+//! The tool information interface: its beginning and end, enumerations, categories and sources (MPI
+//! 5.0, 15.3.4, 15.3.5, 15.3.8 and 15.3.9).
 
 use super::tool_calls;
 use crate::c::*;

@@ -64,7 +64,7 @@ impl Enumeration {
     /// Returns the enumeration of a handle.
     ///
     /// # Errors
-    /// If the handle is none of ours.
+    /// If the handle is not one of ours.
     pub fn of(handle: MPI_T_enum) -> ToolOutcome<Self> {
         let found = table::parts(KIND, handle.0).filter(|(_, generation)| *generation == 1);
         let one = found.and_then(|(index, _)| Self::ALL.get(index));

@@ -1,4 +1,4 @@
-//! Whatever prevents a slot leaves an ordinary heap, and a message.
+//! If anything prevents a slot, the rank gets an ordinary heap, and a message.
 
 use crate::rank::{PLACE, before_exec, command, in_slot, is_rank, succeed};
 use bcs_core::memory::Slot;

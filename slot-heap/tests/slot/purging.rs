@@ -104,7 +104,8 @@ fn faults() -> i64 {
     unsafe { usage.assume_init() }.ru_minflt
 }
 
-/// The pages of a block that is taken and freed again and again are given back once a second, and not each time.
+/// The pages of a block that is taken and freed again and again are given back once a second, and
+/// not each time.
 #[test]
 fn a_block_that_is_taken_again_has_its_pages() {
     as_rank("purging::a_block_that_is_taken_again_has_its_pages", || {
@@ -115,7 +116,8 @@ fn a_block_that_is_taken_again_has_its_pages() {
                 drop(std::hint::black_box(vec![1_u8; size]));
             }
             let faults = faults() - before;
-            // At the start, at the thread's first purge, and once a second. Four blocks of 64 KiB are in a page of mimalloc's.
+            // At the start, at the thread's first purge, and once a second. Four blocks of 64 KiB
+            // are in a page of mimalloc's.
             let times = 2 + i64::try_from(start.elapsed().as_secs()).unwrap();
             let pages = i64::try_from(size.max(512 << 10) / 4096).unwrap();
             assert!(faults <= times * pages + 64, "{faults} for {size}");

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct DatagramCounts {
     /// Datagrams that have come.
     pub datagrams: u64,
-    /// Of these, datagrams dropped as a fault.
+    /// Datagrams dropped as a fault, which `datagrams` includes.
     pub lost: u64,
     /// Datagrams sent twice.
     pub repeated: u64,

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SwitchFaults {
-    /// The fate of the n-th datagram from one port to another is a function of this, the ports and n.
+    /// The fate of the n-th datagram from one port to another is a function of this, the ports and
+    /// n.
     pub seed: u64,
     /// The share of datagrams that is dropped.
     pub loss_permille: u16,

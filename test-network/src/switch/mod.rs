@@ -113,7 +113,8 @@ impl Switch {
         self.faults = faults;
     }
 
-    /// Returns the counts so far. What happens outside of the switch (`refused`, `overrun`) is 0.
+    /// Returns the counts so far. The counts of events outside of the switch (`refused`, `overrun`)
+    /// are 0.
     #[must_use]
     pub fn counts(&self) -> SwitchCounts {
         let mut counts = SwitchCounts {

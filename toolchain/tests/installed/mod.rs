@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use toolchain::{BuildArtifacts, install};
+use toolchain::{BuildArtifacts, DebugInfo, install};
 
 fn cargo(words: &[&str]) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -36,6 +36,7 @@ pub(crate) fn installed(prefix: &Path) {
         command: &products.join("bcs"),
         archive: &products.join("libmpi_abi.a"),
         heap: &products.join(toolchain::HEAP),
+        debug_info: DebugInfo::Stripped,
     };
     install(parts, prefix).expect("it can be installed");
 }

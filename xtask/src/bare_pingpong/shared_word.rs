@@ -10,7 +10,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 /// The length of the shared memory: a page.
 pub(super) const LENGTH: usize = 4096;
 
-/// Maps the word in the memory that this process inherited as `fd`, for as long as the process lives.
+/// Maps the word in the memory that this process inherited as `fd`, for as long as the process
+/// lives.
 pub(super) fn map(fd: i32) -> Result<&'static AtomicU32> {
     // SAFETY: the parent process left the descriptor open for this process, and nothing here closes
     // it.
@@ -28,7 +29,7 @@ pub(super) fn map(fd: i32) -> Result<&'static AtomicU32> {
         )
     }
     .context("failed to map the shared word")?;
-    // SAFETY: a mapping is aligned to pages and never unmapped here, and both processes use the word as an
-    // atomic only.
+    // SAFETY: a mapping is aligned to pages and never unmapped here, and both processes use the
+    // word as an atomic only.
     Ok(unsafe { AtomicU32::from_ptr(at.cast()) })
 }

@@ -5,7 +5,8 @@
 //!
 //! ```sh
 //! cargo xtask install --prefix $PREFIX
-//! ./autogen.sh && mkdir build && cd build && ../configure --with-mpi=$PREFIX --enable-mpi-abi --disable-fortran --disable-cxx
+//! ./autogen.sh && mkdir build && cd build && ../configure --with-mpi=$PREFIX \
+//!     --enable-mpi-abi --disable-fortran --disable-cxx
 //! make -k check TESTS=
 //! BCS_MPICH_TESTS=$PWD BCS_MPICH_PREFIX=$PREFIX cargo xtask check abi-mpich
 //! ```

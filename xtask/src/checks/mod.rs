@@ -9,6 +9,7 @@ mod c_speed;
 mod c_threads;
 mod checked_cost;
 mod clients;
+mod comments;
 mod compute_only_cpu;
 mod constants;
 mod crates;
@@ -82,7 +83,8 @@ pub struct Check {
     pub about_time: bool,
     /// Whether it takes about a minute at most.
     pub quick: bool,
-    /// Runs it. An error is a miss, unless it is a [`UnsuitableMachine`](crate::verdict::UnsuitableMachine).
+    /// Runs it. An error is a miss, unless it is a
+    /// [`UnsuitableMachine`](crate::verdict::UnsuitableMachine).
     pub run: fn(&Workspace) -> Result<CheckOutcome>,
 }
 
@@ -169,6 +171,7 @@ pub const ALL: &[Check] = &[
     readme::CHECK,
     layers::CHECK,
     names::CHECK,
+    comments::CHECK,
     portable::CHECK,
     constants::CHECK,
     crates::CHECK,

@@ -1,8 +1,10 @@
-//! A type name stands for one thing. A reader of `Part` in one file must not have to find out which of sixteen it is.
+//! A type name stands for one thing. A reader of `Part` in one file must not have to find out which
+//! of sixteen it is.
 //!
-//! Names of types (structs, enums, unions, traits, aliases) that the workspace declares more than twice have a row in
-//! `docs/glossary.md`, with the reason. Associated types are left out: their trait says what they are. So are tests and
-//! examples, whose types are read where they are declared.
+//! Names of types (structs, enums, unions, traits, aliases) that the workspace declares more than
+//! twice have a row in `docs/glossary.md`, with the reason. Associated types are left out: their
+//! trait says what they are. So are tests and examples, whose types are read where they are
+//! declared.
 
 use std::collections::BTreeMap;
 use std::fs;

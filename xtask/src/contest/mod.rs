@@ -248,7 +248,7 @@ pub fn rows(ops: &[BenchOperation], sizes: &[usize], mode: BufferMode) -> BenchO
     }
 }
 
-/// What `cargo xtask bench-peers` can be asked.
+/// The options of `cargo xtask bench-peers`.
 #[derive(Debug, Args)]
 pub struct ContestArgs {
     /// Rounds that count; one before them does not
@@ -259,8 +259,8 @@ pub struct ContestArgs {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(2..=1024))]
     ranks: u32,
-    /// Options of `bcs run` for us, in one word; may be repeated, then the first is compared with the peers
-    /// [default: --bind core, if there are enough cores]
+    /// Options of `bcs run` for us, in one word; may be repeated, then the first is compared with
+    /// the peers [default: --bind core, if there are enough cores]
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
     bcs: Vec<String>,
     /// Peers to be compared with
@@ -270,7 +270,8 @@ pub struct ContestArgs {
     /// Keep the peers to TCP over the loopback device; those that cannot be are left out
     #[arg(long)]
     tcp: bool,
-    /// Two ranks on two hosts of a test network, with packets of at most so many bytes; the peers talk TCP
+    /// Two ranks on two hosts of a test network, with packets of at most MTU bytes; the peers talk
+    /// TCP
     #[arg(long, value_name = "MTU", conflicts_with_all = ["tcp", "ranks"],
         value_parser = clap::value_parser!(u16).range(1280..=9000))]
     hosts: Option<u16>,

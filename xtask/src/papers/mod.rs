@@ -70,14 +70,14 @@ const SECTIONS: &[Section] = &[
     smartmap_collectives::HIERARCHICAL,
 ];
 
-/// What `cargo xtask papers` can be asked.
+/// The options of `cargo xtask papers`.
 #[derive(Debug, Args)]
 pub struct PapersArgs {
     /// Measure less of everything: about five minutes instead of forty
     #[arg(long)]
     quick: bool,
-    /// Only this section; may be repeated. It takes its place in the document of docs, unless --output says where to
-    /// write it alone
+    /// Only this section; may be repeated. It takes its place in the document of docs, unless
+    /// --output says where to write it alone
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
     /// The folder to write papers.md and papers/*.svg into [default: docs]

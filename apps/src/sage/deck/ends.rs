@@ -1,4 +1,4 @@
-//! What lies beyond the ends of the box.
+//! The kind of space beyond the ends of the box.
 
 use super::BoxEnd;
 use crate::sage::gas::Quantities;

@@ -22,7 +22,8 @@
 //! pressure = 0.1
 //! ```
 //!
-//! Lengths, times and masses have whatever units the deck has; nothing in the equations is measured.
+//! Lengths, times and masses have whatever units the deck has; nothing in the equations is
+//! measured.
 
 mod check;
 mod ends;

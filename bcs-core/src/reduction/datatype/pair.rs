@@ -1,5 +1,5 @@
-//! Values with their places, for `MPI_MINLOC` and `MPI_MAXLOC` (MPI 5.0, 6.9.4): C structures of two
-//! members.
+//! Values with their places, for `MPI_MINLOC` and `MPI_MAXLOC` (MPI 5.0, 6.9.4): C structures of
+//! two members.
 
 use super::Datatype;
 

@@ -50,10 +50,10 @@
 //!   more. A member that does not listen passes a fence when it sees that all have come. In both
 //!   cases the fence follows the member's own stores. A member that sees that all have come
 //!   notifies the listeners. So the member whose fence is the last one sees all stores and all
-//!   listeners of that time, and a member that listens later sees the stores itself. Of the members
-//!   that could notify a listener, one takes its word. A member that does not wait for all passes
-//!   its fence when it has entered, and polls then. A member that gathers a reduction needs a fence
-//!   only at gates, because no member that has called the same waits for it.
+//!   listeners of that time, and a member that listens later sees the stores itself. Only one of
+//!   the members that could notify a listener takes its word. A member that does not wait for all
+//!   passes its fence when it has entered, and polls then. A member that gathers a reduction needs
+//!   a fence only at gates, because no member that has called the same waits for it.
 
 mod area;
 mod gates;

@@ -16,13 +16,13 @@
 //!
 //! **One order.** One sequencer decides all Compare-And-Writes of a job. It compares variables of
 //! remote nodes as these have last reported them (`shm/write_log.rs`). So a comparison sees all
-//! that its requester's node has stored before, since both take the same path. Of another node it
-//! sees what that had stored some time before. It need not see all that the node had stored before
-//! it sent a message to a third one that has since sent one to the sequencer. The state machines of
-//! the NIC need no more: a condition that became true is reported, and evaluated again. What the
-//! sequencer writes goes to all processes as one numbered sequence. The messages to and from the
-//! sequencer and the Strobe Sender go along a [tree] of processes, whose head argues why it keeps
-//! these laws.
+//! that its requester's node has stored before, since both take the same path. It sees the
+//! variables of another node as they were some time before. It need not see all that the node had
+//! stored before it sent a message to a third one that has since sent one to the sequencer. The
+//! state machines of the NIC need no more: a condition that became true is reported, and evaluated
+//! again. All processes get the writes of the sequencer as one numbered sequence. The messages to
+//! and from the sequencer and the Strobe Sender go along a [tree] of processes, whose head argues
+//! why it keeps these laws.
 //!
 //! There is no clock and no socket inside.
 

@@ -41,7 +41,8 @@ pub trait LinkHandler {
     fn handle_message(&mut self, bytes: &[u8]);
 }
 
-/// Datagrams of consecutive numbers that brought consecutive bytes of a transfer, which lie where they belong.
+/// Datagrams of consecutive numbers that brought consecutive bytes of a transfer, which lie where
+/// they belong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedDatagrams {
     /// The header of the first.

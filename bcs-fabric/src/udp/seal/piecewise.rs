@@ -64,7 +64,8 @@ impl PiecewiseOpener {
         let raw = context.0.as_ptr();
         // SAFETY: it gives a constant.
         let cipher = unsafe { EVP_aes_128_gcm() };
-        // SAFETY: a context, a cipher, and a key that is as long as it wants; the nonce comes later.
+        // SAFETY: a context, a cipher, and a key that is as long as it wants; the nonce comes
+        // later.
         let is_set = unsafe { EVP_DecryptInit_ex(raw, cipher, null_mut(), key.as_ptr(), null()) };
         assert_eq!(is_set, 1, "a cipher takes its key");
         Self(context)
@@ -84,8 +85,8 @@ impl PiecewiseOpener {
             unsafe { EVP_DecryptInit_ex(context, null(), null_mut(), null(), nonce.as_ptr()) };
         for (start, len) in pieces(front, bytes) {
             let mut written = 0;
-            // SAFETY: as many bytes may be read there; whatever is read is authenticated and nothing else, since there is no
-            // place to write to.
+            // SAFETY: as many bytes may be read there; whatever is read is authenticated and
+            // nothing else, since there is no place to write to.
             taken &=
                 unsafe { EVP_DecryptUpdate(context, null_mut(), &raw mut written, start, len) };
         }
@@ -114,7 +115,8 @@ impl PiecewiseSeal {
         let raw = context.0.as_ptr();
         // SAFETY: it gives a constant.
         let cipher = unsafe { EVP_aes_128_gcm() };
-        // SAFETY: a context, a cipher, and a key that is as long as it wants; the nonce comes later.
+        // SAFETY: a context, a cipher, and a key that is as long as it wants; the nonce comes
+        // later.
         let is_set = unsafe { EVP_EncryptInit_ex(raw, cipher, null_mut(), key.as_ptr(), null()) };
         assert_eq!(is_set, 1, "a cipher takes its key");
         Self(context)
@@ -133,8 +135,8 @@ impl PiecewiseSeal {
             unsafe { EVP_EncryptInit_ex(context, null(), null_mut(), null(), nonce.as_ptr()) };
         for (start, len) in pieces(front, bytes) {
             let mut written = 0;
-            // SAFETY: as many bytes may be read there; whatever is read is authenticated and nothing else, since there is no
-            // place to write to.
+            // SAFETY: as many bytes may be read there; whatever is read is authenticated and
+            // nothing else, since there is no place to write to.
             taken &=
                 unsafe { EVP_EncryptUpdate(context, null_mut(), &raw mut written, start, len) };
         }
@@ -143,7 +145,7 @@ impl PiecewiseSeal {
         taken &= unsafe { EVP_EncryptFinal_ex(context, nothing.as_mut_ptr(), &raw mut written) };
         let mut tag = [0; BYTES];
         let length = c_int::try_from(BYTES).expect("a tag is short");
-        // SAFETY: the tag is written there, which has so many bytes.
+        // SAFETY: the tag is written to `tag`, which has `BYTES` bytes.
         taken &= unsafe {
             let tag = (&raw mut tag).cast();
             EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, length, tag)

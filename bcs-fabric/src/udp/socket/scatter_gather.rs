@@ -43,7 +43,8 @@ pub(super) fn receive(
         false => libc::MSG_DONTWAIT | libc::MSG_PEEK | libc::MSG_TRUNC,
     };
     let bytes = loop {
-        // SAFETY: the places are valid for writes: ours are borrowed, and those of ranks are lent. All else lives here.
+        // SAFETY: the places are valid for writes: ours are borrowed, and those of ranks are lent.
+        // All else lives here.
         let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
         match usize::try_from(received) {
             Ok(bytes) => break bytes,
@@ -102,7 +103,8 @@ pub(super) fn send(
         unsafe { data.cast::<u16>().write_unaligned(each) };
     }
     loop {
-        // SAFETY: the places are valid for reads: ours are borrowed, and those of ranks are lent. All else lives here.
+        // SAFETY: the places are valid for reads: ours are borrowed, and those of ranks are lent.
+        // All else lives here.
         let sent =
             unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT) };
         if sent >= 0 {

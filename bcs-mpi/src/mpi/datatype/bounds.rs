@@ -4,7 +4,7 @@
 use super::predefined::PredefinedType;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 
-/// What is known of a type map.
+/// The known properties of a type map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// Bytes of its data; at most `i64::MAX`.

@@ -1,4 +1,4 @@
-//! What a commit makes of a type: the list of its runs.
+//! The result of committing a type: the list of its runs.
 //!
 //! All displacements are between the true bounds of the type, which fit 64 bits. So sums of them do
 //! not overflow.

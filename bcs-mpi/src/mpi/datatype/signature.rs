@@ -78,7 +78,7 @@ impl Signature {
     }
 }
 
-/// What is known of the first bytes of some elements.
+/// The signature of the first bytes of some elements, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpi) enum PrefixSignature {
     /// They have this signature.

@@ -156,7 +156,8 @@ impl Agreement {
             // Without a free request slot, opening is tried again later.
             AgreementPhase::Opening { id, request } => {
                 if request.is_none() {
-                    // SAFETY: the list of members lives as long as this, which ends after the request.
+                    // SAFETY: the list of members lives as long as this, which ends after the
+                    // request.
                     *request = unsafe { at.open(*id, &circle.members) }.ok();
                 }
                 let outcome = at.take((*request)?)?;

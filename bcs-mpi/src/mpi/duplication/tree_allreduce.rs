@@ -50,7 +50,8 @@ pub(super) struct TreeAllreduce {
 /// for ever.
 fn memory(words: &mut [u64]) -> ByteRange {
     let address = words.as_mut_ptr().expose_provenance() as u64;
-    // SAFETY: they are used by the messages of one stage at a time, and are kept while any is under way.
+    // SAFETY: they are used by the messages of one stage at a time, and are kept while any is under
+    // way.
     unsafe { ByteRange::new(address, size_of_val(words)) }
 }
 

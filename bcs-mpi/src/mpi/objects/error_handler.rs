@@ -1,4 +1,4 @@
-//! What happens after an error of an object, `O` (MPI 5.0, 9.3), which a handler function of the
+//! The action after an error of an object, `O` (MPI 5.0, 9.3), which a handler function of the
 //! program gets.
 
 use crate::mpi::error::Error;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// An error handler function of the program (`MPI_Comm_errhandler_function`).
 pub type HandleError<O> = dyn Fn(&O, &Error) + Send + Sync;
 
-/// What happens after an error.
+/// The action after an error.
 #[derive(Default)]
 pub enum ErrorHandler<O> {
     /// `MPI_ERRORS_ARE_FATAL`: the job ends.

@@ -65,7 +65,7 @@ pub struct Process {
     pub(in crate::mpi) sent_from: SendSites,
 }
 
-/// What all handles of a communicator share.
+/// The state that all handles of a communicator share.
 #[derive(Debug)]
 pub(in crate::mpi) struct CommState {
     pub(in crate::mpi) process: Arc<Process>,

@@ -88,7 +88,7 @@ struct ActiveRequest {
     recorded: RecordedOperation,
 }
 
-/// What remains of a leaked request.
+/// The state of a leaked request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mpi) enum LeakedRequest {
     /// It was done when it was posted.

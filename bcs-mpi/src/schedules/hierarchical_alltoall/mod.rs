@@ -38,7 +38,7 @@ pub use nodes::MembersByNode;
 /// The head of a rank that knows that not all blocks are equally long and short.
 const BLOCK_BY_BLOCK: u64 = u64::MAX;
 
-/// What this rank waits for.
+/// The blocks that this rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AlltoallStage {
     /// Leader: its members' blocks for other nodes.

@@ -10,7 +10,7 @@ use bcs_core::reduction::Datatype;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// What all ranks of both groups know about a collective.
+/// A collective, as all ranks of both groups know it.
 #[derive(Clone, Debug)]
 pub(super) struct Draw {
     pub(super) kind: usize,

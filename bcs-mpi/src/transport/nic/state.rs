@@ -1,4 +1,4 @@
-//! What a rank remembers of its posts to the NIC.
+//! A rank's records of its posts to the NIC.
 
 use super::outbox::Outbox;
 use super::payload_slots::PayloadSlots;

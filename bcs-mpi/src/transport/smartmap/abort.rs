@@ -1,4 +1,4 @@
-//! What a rank does when it cannot go on: it ends at once, and reports why.
+//! The end of a rank that cannot go on: it ends at once, and reports why.
 //!
 //! A thread that drains a queue under the endpoint's lock may find invalid data in node memory. A
 //! panic would end that thread alone. The other threads, and the ranks that wait for them, would

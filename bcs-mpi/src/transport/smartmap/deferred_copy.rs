@@ -2,8 +2,8 @@
 //!
 //! An end ([`state`](super::state)) is a state machine under that lock, and its steps are short. A
 //! copy of more than [`LONG_BYTES`](crate::data::LONG_BYTES) is not short, nor is a collective of
-//! as much data, or one that calls functions of the program. Of each the end makes a *deferred
-//! copy*: a caller takes it with the lock, runs it without, and *returns* it with the lock.
+//! as much data, or one that calls functions of the program. The end makes a *deferred copy* of
+//! each: a caller takes it with the lock, runs it without, and *returns* it with the lock.
 //! Meanwhile its request is not done, so the memory that it uses stays.
 //!
 //! ```text

@@ -38,8 +38,8 @@ impl SmartMap {
             .is_some_and(OutgoingQueue::holds)
     }
 
-    /// Posts a send to a rank of this node. Standard sends of at most the eager limit are complete when they have
-    /// been copied (law 3).
+    /// Posts a send to a rank of this node. Standard sends of at most the eager limit are complete
+    /// when they have been copied (law 3).
     #[inline(always)]
     pub(crate) fn send(
         &mut self,

@@ -59,7 +59,7 @@ struct RankTables {
     ahead: u64,
 }
 
-/// What a message from outside of the slice has met.
+/// The outcome of matching a message from outside of the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MatchAttempt {
     /// A receive, which it meets under any cut.

@@ -80,7 +80,7 @@ const MAX_SHUTDOWN_SLICES: u32 = 64;
 enum ShutdownStage {
     /// The job is not over.
     None,
-    /// The job is over, and at most so many slices may still be struck.
+    /// The job is over, and at most this number of slices may still be struck.
     Near(u32),
     /// No slice is struck any more.
     Here,

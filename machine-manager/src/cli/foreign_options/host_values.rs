@@ -1,7 +1,8 @@
 //! Values of other launchers' options that are about hosts and cores.
 
-/// A list of hosts as `--hosts` takes it, from the text of a host file: `h`, `h:n` (MPICH) or `h slots=n`
-/// (Open MPI) in a line. A host that stands there again, as in the files of batch systems, has one more slot.
+/// A list of hosts as `--hosts` takes it, from the text of a host file: `h`, `h:n` (MPICH) or
+/// `h slots=n` (Open MPI) in a line. A host that stands there again, as in the files of batch
+/// systems, has one more slot.
 ///
 /// # Errors
 /// The line, what was found there and what belongs there.
@@ -43,10 +44,10 @@ pub(super) fn hosts(text: &str) -> Result<String, String> {
     Ok(written.collect::<Vec<String>>().join(","))
 }
 
-/// What `--map-by` comes to.
+/// The meaning of a value of `--map-by`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RankMapping {
-    /// So many ranks on each node.
+    /// This number of ranks on each node.
     PerNode(String),
     /// Consecutive ranks beside each other, as they are in any case.
     InOrder,
@@ -55,7 +56,7 @@ pub(super) enum RankMapping {
 /// Parses the value of `--map-by`.
 ///
 /// # Errors
-/// What cannot be done, and what can.
+/// The error says what is not possible, and what is.
 pub(super) fn mapping(value: &str) -> Result<RankMapping, String> {
     let value = value.to_lowercase();
     let mut parts = value.split(':');
@@ -88,7 +89,7 @@ pub(super) fn mapping(value: &str) -> Result<RankMapping, String> {
 /// Parses the value of `--bind-to`, into one of `--bind`.
 ///
 /// # Errors
-/// What cannot be done, and what can.
+/// The error says what is not possible, and what is.
 pub(super) fn binding(value: &str) -> Result<&'static str, String> {
     let value = value.to_lowercase();
     let mut parts = value.split(':');

@@ -1,9 +1,9 @@
 //! The options of other launchers (MPICH's and Open MPI's), in ours, before clap sees them.
 //!
-//! Clap would take `-hostfile` for the options `-h -o -s ...`, print its help and exit with 0: a script that
-//! was written for another launcher would believe that its program had run. So every word that stands where
-//! an option may stand is looked up here first: it is one of ours, or of a [`table`] of theirs, or an error.
-//! What belongs to a program is left alone.
+//! Clap would take `-hostfile` for the options `-h -o -s ...`, print its help and exit with 0: a
+//! script that was written for another launcher would believe that its program had run. So every
+//! word that stands where an option may stand is looked up here first: it is one of ours, or of a
+//! [`table`] of theirs, or an error. A program's own words stay as they are.
 
 mod host_values;
 mod option_lookup;
@@ -17,7 +17,7 @@ use std::io;
 
 pub use option_lookup::nearest;
 
-/// What a translation looks at outside the command line.
+/// The inputs of a translation outside the command line.
 pub struct TranslatorInputs<'a> {
     /// The value of an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
@@ -42,15 +42,15 @@ impl std::fmt::Debug for TranslatorInputs<'_> {
 /// A command line in our words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranslatedLine {
-    /// What clap is to parse.
+    /// The words that clap parses.
     pub words: Vec<OsString>,
-    /// What the user is told of words that change nothing.
+    /// Messages to the user about words that change nothing.
     pub notes: Vec<String>,
     /// Whether the help was asked for by a letter, which a script may have meant otherwise.
     pub short_help: bool,
 }
 
-/// What has no translation.
+/// An error: a word has no translation.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranslationError {
     /// A word that nobody knows.
@@ -58,7 +58,7 @@ pub enum TranslationError {
     Unknown {
         /// As given.
         word: String,
-        /// What may have been meant.
+        /// The option that the user may have meant.
         nearest: Option<String>,
     },
     /// A word of others that means nothing here.
@@ -74,7 +74,7 @@ pub enum TranslationError {
     NoValue {
         /// As given.
         word: String,
-        /// What it needs, and what was found.
+        /// The value that the option needs, and the word that was found.
         what: String,
     },
     /// A value that cannot be had.
@@ -82,9 +82,9 @@ pub enum TranslationError {
     Value {
         /// The option.
         word: String,
-        /// What was given to it.
+        /// The value that was given.
         value: String,
-        /// What is wrong with it, and what to do.
+        /// The defect of the value, and the remedy.
         why: String,
     },
     /// One of the above behind a colon.
@@ -95,7 +95,7 @@ pub enum TranslationError {
     Further {
         /// Counted from 1.
         number: usize,
-        /// What is wrong.
+        /// The error of that program.
         what: Box<TranslationError>,
     },
 }
@@ -106,8 +106,8 @@ pub fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
 }
 
-/// Translates what follows the name of a subcommand that has options of `bcs run`. `further` has the options
-/// of programs behind colons.
+/// Translates what follows the name of a subcommand that has options of `bcs run`. `further` has
+/// the options of programs behind colons.
 ///
 /// # Errors
 /// [`TranslationError`] says which word has no meaning here, and what to write.

@@ -1,4 +1,4 @@
-//! What an option may be called: ours by clap's list, theirs by the table.
+//! The names of options: ours are in clap's list, theirs in the table.
 
 use super::table::{ForeignOption, TABLE};
 use crate::configuration::key;
@@ -7,7 +7,7 @@ use clap::{Arg, Command};
 /// Names that are less alike than this are no misspellings of each other.
 const ALIKE: f64 = 0.8;
 
-/// What a word means that stands where an option may stand.
+/// The meaning of a word that stands where an option may stand.
 #[derive(Debug)]
 pub(super) enum OptionMeaning<'a> {
     /// One of ours.
@@ -95,7 +95,8 @@ pub(super) fn misspelt(options: &Command, word: &str) -> Option<String> {
     nearest(word, ours.chain(told).chain(theirs))
 }
 
-/// The name most like another, if it is like it at all. The first counts of those that are equally so.
+/// The name most like another, if it is like it at all. The first counts of those that are equally
+/// so.
 #[must_use]
 pub fn nearest(word: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
     let letters = |name: &str| name.trim_start_matches('-').to_lowercase();

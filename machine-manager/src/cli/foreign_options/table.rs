@@ -1,6 +1,6 @@
 //! The options of other launchers: a row each.
 
-/// What an option of another launcher means here.
+/// The meaning of an option of another launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ForeignOption {
     /// The same as one of ours, with a value or without, as that one has.
@@ -19,11 +19,11 @@ pub(super) enum ForeignOption {
     Assign(EnvironmentScope),
     /// Where ranks go: `--map-by`.
     Map,
-    /// What they are bound to: `--bind-to`.
+    /// The cores to which ranks are bound: `--bind-to`.
     Bind,
     /// A file with the rest of the command line.
     ConfigFile,
-    /// What is to be written for it, or done.
+    /// No equivalent: the text says what to write or to do instead.
     Instead(&'static str),
 }
 
@@ -36,8 +36,8 @@ pub(super) enum EnvironmentScope {
     Programs,
 }
 
-/// A row: how it is spelled, and what it means. A name with a dash is spelled just so; one without may have one
-/// dash or two, as both launchers have it.
+/// A row: how it is spelled, and what it means. A name with a dash is spelled just so; one without
+/// may have one dash or two, as both launchers have it.
 pub(super) type ForeignOptionRow = (&'static [&'static str], ForeignOption);
 
 use EnvironmentScope::{Everybodys, Programs};
@@ -154,6 +154,6 @@ pub(super) const TABLE: &[ForeignOptionRow] = &[
     ),
 ];
 
-/// What is said to whoever wants consecutive ranks on different nodes.
+/// The message to a user who wants consecutive ranks on different nodes.
 pub(super) const NO_ROUND_ROBIN: &str = "consecutive ranks share a node here, and are not dealt out to nodes in turn: \
      leave it out, or choose how many share one with --ppn N";

@@ -1,4 +1,4 @@
-//! What each spelling comes to, and that no mixture of them passes for a job that has run.
+//! Each spelling has its meaning, and no mixture of them passes for a job that has run.
 
 use super::table::{ForeignOption, TABLE};
 use super::{TranslatedLine, TranslatorInputs, translate};
@@ -245,7 +245,7 @@ fn mistyped(word: &str, random: &mut ChaCha8Rng) -> String {
     letters.into_iter().collect()
 }
 
-/// What a line comes to: whether a program would be run, or what `bcs` exits with.
+/// Returns whether a line would run a program; otherwise the exit code of `bcs`.
 fn comes_to(words: &[OsString]) -> Result<(), u8> {
     let line = [&["bcs".into(), "run".into()], words].concat();
     let line = BcsCommandLine::read("mpiexec", &line).map_err(|answer| answer.code)?;

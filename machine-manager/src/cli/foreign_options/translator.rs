@@ -1,7 +1,7 @@
 //! The state machine over the words of a command line.
 //!
-//! It is either among options, of the first program or of one behind a colon, or in what belongs to a program,
-//! which goes on to the next lone colon.
+//! It is either among options, of the first program or of one behind a colon, or in what belongs to
+//! a program, which goes on to the next lone colon.
 
 use super::host_values::{self, RankMapping};
 use super::option_lookup::{self, OptionMeaning};
@@ -13,14 +13,14 @@ use std::ffi::OsString;
 
 /// A translation under way.
 pub(super) struct Translator<'a> {
-    /// What may stand before the first program, and before others.
+    /// The options allowed before the first program, and before others.
     options: [&'a Command; 2],
     world: &'a TranslatorInputs<'a>,
-    /// What is still to be read.
+    /// The words that are still to be read.
     rest: VecDeque<OsString>,
     /// The program that is being read, counted from 1.
     number: usize,
-    /// What was read of it, in our words.
+    /// The options of that program read so far, in our words.
     own: Vec<OsString>,
     /// `--env` of all programs.
     everybodys: Vec<OsString>,
@@ -149,7 +149,8 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Takes a value off that is part of the word: behind `=`, or digits behind the letter of a number (`-n4`).
+    /// Takes a value off that is part of the word: behind `=`, or digits behind the letter of a
+    /// number (`-n4`).
     fn spelled(&self, text: String) -> SpelledOption {
         if let Some((word, value)) = text.split_once('=') {
             return SpelledOption {
@@ -330,8 +331,8 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Exports a variable of the launcher's. One that is not set is worth a word, and no more: so it is with
-    /// others, and scripts count on it.
+    /// Exports a variable of the launcher's. One that is not set is worth a word, and no more: so
+    /// it is with others, and scripts count on it.
     fn export(&mut self, word: &str, name: &str, whose: EnvironmentScope) {
         if name.contains('=') {
             return self.set(name.into(), whose);

@@ -1,4 +1,4 @@
-//! What happened between two moments: the figures of `bcs mds top`.
+//! The changes between two moments: the figures of `bcs mds top`.
 //!
 //! | file | is |
 //! |---|---|
@@ -42,7 +42,7 @@ pub struct TopLine {
     pub rank: Option<(u32, i32)>,
     /// Its rates.
     pub rates: Rates,
-    /// What it does.
+    /// Its activity, as text.
     pub does: String,
 }
 

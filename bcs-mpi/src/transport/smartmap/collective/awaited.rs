@@ -1,4 +1,4 @@
-//! What a member has to do next before this rank can go on.
+//! The next step of a member that this rank needs before it can go on.
 
 use super::group::LocalGroup;
 use super::member::Member;

@@ -1,5 +1,5 @@
-//! A long broadcast: every member copies from the root's memory to its own, and the root waits until
-//! all have.
+//! A long broadcast: every member copies from the root's memory to its own, and the root waits
+//! until all have.
 
 use super::environment::CollectiveEnvironment;
 use super::group::LocalGroup;

@@ -18,7 +18,7 @@ pub(in crate::transport::smartmap) enum LocalCommunicator {
 type MakeCollective =
     Box<dyn FnOnce(&LocalGroup, u32, &mut SpareBuffers) -> Box<dyn CollectiveMachine> + Send>;
 
-/// What is known of a communicator while it is detached.
+/// The state of a communicator while it is detached.
 pub(in crate::transport::smartmap) struct DetachedState {
     /// The requests that it has taken along.
     pub(in crate::transport::smartmap) requests: Vec<LocalRequestId>,

@@ -1,6 +1,6 @@
 //! The phases of a rank in a collective.
 
-/// What this rank waits for.
+/// The event that this rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::smartmap) enum Phase {
     /// Its turn: earlier collectives are not over, or others have to come closer.

@@ -2,8 +2,8 @@
 //!
 //! Pairs (sender, receiver) take turns. Each gets one quantum, then it is the next pair's turn,
 //! until the budget is spent. So no long message starves another pair. Transfers of one pair go one
-//! after the other, in the order in which they matched. What a transfer gets in several turns of a
-//! slice is one chunk: of two chunks, the ending one might move first.
+//! after the other, in the order in which they matched. A transfer gets one chunk for all its turns
+//! in a slice: if there were two, the ending one might move first.
 
 use super::transfer::Transfer;
 use crate::budget::Quota;

@@ -18,7 +18,7 @@ pub(crate) struct LocalExchange {
     pub(crate) scratch: Scratch,
 }
 
-/// What a member gives.
+/// The blocks that a member gives.
 #[derive(Debug)]
 pub(crate) enum GivenBlocks {
     Nothing,
@@ -30,7 +30,7 @@ pub(crate) enum GivenBlocks {
     Each(Box<[ByteRange]>),
 }
 
-/// What a member takes.
+/// The blocks that a member takes.
 #[derive(Debug)]
 pub(crate) enum TakenBlocks {
     /// From each giver, into the data view for it.

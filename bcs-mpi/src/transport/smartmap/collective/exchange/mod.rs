@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  enter ── head: where my data are ─────► all have entered ── do all call the same?
-//!             short: all of it is in my record      each member takes its data from the records   ── done
-//!             long:  it stays in place              judge, copy from memory to memory, report it  ── done
+//!          short: all of it is in my record   each member takes its data from the records  ── done
+//!          long:  it stays in place           judge, copy from memory to memory, report it ── done
 //! ```
 //!
 //! Gather, scatter, allgather and alltoall with all their variants, scans, and reductions by

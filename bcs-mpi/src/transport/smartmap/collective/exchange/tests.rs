@@ -463,8 +463,8 @@ fn an_address_that_is_rubbish_is_an_error_that_names_who_gave_it() {
     }
 }
 
-/// Whatever another member's record holds, the result is an error, or the end of the process that
-/// finds it, and nothing else.
+/// The result is an error, or the end of the process that finds it, and nothing else, whatever
+/// another member's record holds.
 #[test]
 fn heads_and_tables_of_rubbish_are_found() {
     let call = |members: &[u32]| plain(Kind::Alltoall, 2).called(members).pack();
