@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use toolchain::DebugInfo;
+
 use crate::install::install;
 use crate::peers::BENCH;
 use crate::process;
@@ -38,7 +40,7 @@ impl CBench {
     /// As [`build`](Self::build).
     pub fn build_of(workspace: &Workspace, name: &str, text: &str) -> Result<Self> {
         let prefix = workspace.target().join("installed");
-        install(workspace, &prefix)?;
+        install(workspace, &prefix, DebugInfo::Stripped)?;
         let (source, program) = (prefix.join(format!("{name}.c")), prefix.join(name));
         std::fs::write(&source, text)
             .with_context(|| format!("failed to write {}", source.display()))?;
