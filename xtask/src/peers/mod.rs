@@ -58,11 +58,11 @@ impl CoreSettings {
 /// The path of messages from rank to rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessagePath {
-    /// [`Peer::node`].
+    /// [`PeerMpi::node`].
     Node,
-    /// [`Peer::tcp`].
+    /// [`PeerMpi::tcp`].
     Tcp,
-    /// [`Peer::hosts`].
+    /// [`PeerMpi::hosts`].
     Hosts,
 }
 
