@@ -69,16 +69,16 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
 
 /// Comment lines that follow each other.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Block<'a> {
+struct CommentBlock<'a> {
     /// The number of the first line.
     first: usize,
     /// The lines, with what stands before the comment.
     lines: Vec<&'a str>,
 }
 
-fn blocks(text: &str) -> Vec<Block<'_>> {
+fn blocks(text: &str) -> Vec<CommentBlock<'_>> {
     let mut blocks = Vec::new();
-    let mut block = Block::default();
+    let mut block = CommentBlock::default();
     for (number, line) in (1..).zip(text.lines()) {
         if comment(line).is_some() {
             if block.lines.is_empty() {
@@ -99,7 +99,7 @@ fn comment(line: &str) -> Option<&str> {
     Some(text.strip_prefix(['/', '!']).unwrap_or(text).trim_start())
 }
 
-impl Block<'_> {
+impl CommentBlock<'_> {
     fn findings(&self) -> impl Iterator<Item = String> {
         let long = (self.first..)
             .zip(&self.lines)

@@ -103,18 +103,23 @@ impl ManualCoverage {
         let root = library.get("lib.rs").context("there is no lib.rs")?;
         let list = library.get(LIST).context("there is no list")?;
         let mut signatures = Signatures::new(root)?;
-        let (mut own, mut callers) = (Vec::new(), Vec::new());
+        // Functions are known by their bare names. Most tests share those of `tests`, so these are
+        // learnt last.
+        let (mut own, mut callers, mut shared) = (Vec::new(), Vec::new(), Vec::new());
         for (path, text) in library {
-            if is_test(path) {
+            if path.starts_with("tests/") {
+                shared.push(File::parse(path, text, false)?);
+            } else if is_test(path) {
                 callers.push(File::parse(path, text, false)?);
             } else if ["mpi/", "rust/"].iter().any(|at| path.starts_with(at)) {
                 own.push(File::parse(path, text, true)?);
             }
             callers.extend(documented::examples(path, text)?);
         }
-        for file in own.iter().chain(&callers) {
+        for file in own.iter().chain(&callers).chain(&shared) {
             signatures.learn(file);
         }
+        callers.append(&mut shared);
         // Tests share functions; programs use only their own.
         for (path, text) in programs {
             callers.push(File::parse(path, text, false)?);

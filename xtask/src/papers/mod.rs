@@ -11,8 +11,8 @@
 //! | `document` | the document as a file |
 //! | other modules | a section each |
 //!
-//! A section measures, and adds its results to its [`PaperContent`]. If a part fails, or is impossible
-//! on this machine, a sentence replaces it, and the exit code reports it.
+//! A section measures, and adds its results to its [`PaperContent`]. If a part fails, or is
+//! impossible on this machine, a sentence replaces it, and the exit code reports it.
 
 mod content;
 mod document;
