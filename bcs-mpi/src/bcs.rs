@@ -28,7 +28,7 @@
 //! it. So making one is unsafe, and the calls are safe.
 
 pub use crate::collective::{Contributions, Correspondents, Parcel, Participation};
-pub use crate::data::{ByteRange, DataView, DataViews, ViewRow};
+pub use crate::data::{ByteRange, DataView, DataViews, EvenBlocks};
 pub(crate) use crate::data::{copy, gather, scatter};
 pub use crate::endpoint::{
     Endpoint, FinalizeOutcome, LeakCounts, MatchedMessage, RankLocation, ReceiveOutcome,

@@ -164,13 +164,13 @@ impl DataView {
 
 /// Contiguous blocks of one length, at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ViewRow {
+pub struct EvenBlocks {
     first: ByteRange,
     /// From the start of a block to that of the next.
     distance: i64,
 }
 
-impl ViewRow {
+impl EvenBlocks {
     /// Makes the row of blocks that begins with this one.
     ///
     /// # Safety
@@ -218,14 +218,14 @@ impl ViewRow {
 #[derive(Clone, Debug)]
 pub enum DataViews {
     /// The blocks of a row, in the order of the members. It needs no list.
-    Row(ViewRow),
+    Row(EvenBlocks),
     /// Any data views.
     Each(Vec<DataView>),
 }
 
 impl DataViews {
     /// No data for any member.
-    pub const NONE: Self = Self::Row(ViewRow {
+    pub const NONE: Self = Self::Row(EvenBlocks {
         first: ByteRange::EMPTY,
         distance: 0,
     });

@@ -22,7 +22,7 @@ pub(crate) use bytes::start;
 pub(crate) use copying::{
     copy, copy_alike, fill, gather, gather_words, look_at, scatter, scatter_from, scatter_words,
 };
-pub use data_view::{ByteRange, DataView, DataViews, ViewRow};
+pub use data_view::{ByteRange, DataView, DataViews, EvenBlocks};
 pub(crate) use packing::{LOCAL_SMALL_PIECE_BYTES, PackBuffer, PackBufferPool, SMALL_PIECE_BYTES};
 pub(crate) use scratch::Scratch;
 pub(crate) use words::InlineWords;

@@ -19,9 +19,9 @@
 //! **Fixed.** All that was posted during a slice is moved in the next one, and is known to be done
 //! when the one after it begins: a blocking message between nodes takes two slices on average,
 //! whether it is short or fills them. In return all nodes communicate in lockstep, nothing disturbs
-//! them in between, and a slice that nobody needs is not struck at all. (To have messages within a
-//! node at the beat, too, as in the paper, add `--intranode nic`.) This is for programs that post,
-//! compute for many slices, and then wait; and for whoever wants to look at a job beat by beat.
+//! them in between, and a slice that nobody needs is not struck at all. (To schedule messages
+//! within a node in slices, too, as in the paper, add `--intranode nic`.) This is for programs that
+//! post, compute for many slices, and then wait; and for people who study a job slice by slice.
 //!
 //! How long? With fixed strobes a call that waits costs about 1.5 to 2 time slices, and each slice
 //! in which something is posted costs the card some tens of microseconds of a core. So the time

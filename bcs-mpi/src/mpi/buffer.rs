@@ -3,7 +3,7 @@
 
 use super::error::{ErrorClass, Operation};
 use super::{Datatype, Result};
-use crate::bcs::{ByteRange, DataView, ViewRow};
+use crate::bcs::{ByteRange, DataView, EvenBlocks};
 use std::sync::Arc;
 
 /// A buffer as MPI calls name it: address, count, datatype.
@@ -114,12 +114,12 @@ impl Buffer {
     /// Returns the blocks of this number of buffers like this one, one after the other, if their
     /// bytes lie side by side and a call may use them.
     #[inline(always)]
-    pub(crate) fn row(&self, blocks: usize, operation: Operation) -> Option<ViewRow> {
+    pub(crate) fn row(&self, blocks: usize, operation: Operation) -> Option<EvenBlocks> {
         let len = self.bytes()?;
         let distance = i64::try_from(len).ok()?;
         let row = |address| {
             // SAFETY: the maker of the buffer has promised the memory of all blocks of a call.
-            unsafe { ViewRow::new(self.bytes_at(address, len), distance) }
+            unsafe { EvenBlocks::new(self.bytes_at(address, len), distance) }
         };
         let element = self.datatype.elementary();
         if element.is_some_and(|element| element.data_size() == element.size()) {

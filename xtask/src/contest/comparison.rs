@@ -18,7 +18,7 @@ pub struct Samples {
 
 /// A row of all sides.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ContestComparison {
+pub struct ComparisonRow {
     /// The row.
     pub case: BenchCase,
     /// The median of each side, in microseconds.
@@ -101,14 +101,14 @@ impl Samples {
     ///
     /// As [`resample`](Self::resample).
     #[must_use]
-    pub fn compare(&self, resampled: &BootstrapRatios) -> Vec<ContestComparison> {
-        let mut comparisons: Vec<ContestComparison> = self
+    pub fn compare(&self, resampled: &BootstrapRatios) -> Vec<ComparisonRow> {
+        let mut comparisons: Vec<ComparisonRow> = self
             .cases
             .iter()
             .enumerate()
             .map(|(row, case)| {
                 let medians_us = self.medians(row, &self.all_rounds());
-                ContestComparison {
+                ComparisonRow {
                     case: *case,
                     best: self.best(&medians_us),
                     medians_us,

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use apps::bench::{BenchOperation, BenchOptions, BufferMode, ByteSize};
 use clap::Args;
 
-pub use comparison::{BootstrapRatios, ContestComparison, Samples, geometric_mean};
+pub use comparison::{BootstrapRatios, ComparisonRow, Samples, geometric_mean};
 pub use demand::{Demand, RatioStatistic};
 pub use side::Contestant;
 

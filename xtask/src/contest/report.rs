@@ -5,7 +5,7 @@ use apps::bench::{BenchOperation, ByteSize};
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Map, Value, json};
 
-use super::comparison::{BootstrapRatios, ContestComparison, Samples};
+use super::comparison::{BootstrapRatios, ComparisonRow, Samples};
 use crate::bootstrap::Interval;
 
 /// A rule above, one under the heads, and one below, in the order of comfy-table.
@@ -44,7 +44,7 @@ pub(super) fn means(samples: &Samples, resampled: &BootstrapRatios) -> Vec<Mean>
 }
 
 /// Makes the table of the medians of all sides, the ratio to the best peer and its interval.
-pub(super) fn table(names: &[String], rows: &[ContestComparison]) -> Table {
+pub(super) fn table(names: &[String], rows: &[ComparisonRow]) -> Table {
     let mut table = Table::new();
     table.load_preset(RULES);
     let heads = ["operation", "bytes", "buffers"].map(String::from);
@@ -92,10 +92,10 @@ pub(super) fn json(
     names: &[String],
     ranks: usize,
     rounds: usize,
-    rows: &[ContestComparison],
+    rows: &[ComparisonRow],
     means: &[Mean],
 ) -> Result<String> {
-    let row = |row: &ContestComparison| {
+    let row = |row: &ComparisonRow| {
         let us: Map<String, Value> = names
             .iter()
             .cloned()

@@ -31,7 +31,7 @@ use super::{
     ANSWERER, ASKER, Costs, LONG, compare_and_write, each_us, fastest, on_two_cores, put, segment,
 };
 
-/// The value of a job (`node-manager/src/meeting.rs`).
+/// The value of a job (`node-manager/src/handshake.rs`).
 const ACKNOWLEDGE_NS: u64 = 300_000;
 
 /// More than a core can copy, so the budget never delays a transfer.

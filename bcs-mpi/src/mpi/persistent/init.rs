@@ -2,7 +2,7 @@
 //! are [with the collectives](crate::mpi::exchange).
 
 use super::collective::CollectiveTemplate;
-use super::message::{MessageTemplate, PersistentKind};
+use super::message::{MessageTemplate, StartedCall};
 use super::partitioned::Partitioned;
 use super::request::{Persistent, StartAction};
 use crate::mpi::error::Result;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 impl Comm {
     fn persistent(
         &self,
-        kind: PersistentKind,
+        kind: StartedCall,
         data: Buffer,
         peer: i32,
         tag: i32,
@@ -27,7 +27,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn send_init(&self, data: Buffer, to: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(PersistentKind::Send, data, to, tag)
+        self.persistent(StartedCall::Send, data, to, tag)
     }
 
     /// `MPI_Ssend_init`.
@@ -35,7 +35,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn ssend_init(&self, data: Buffer, to: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(PersistentKind::Synchronous, data, to, tag)
+        self.persistent(StartedCall::Synchronous, data, to, tag)
     }
 
     /// `MPI_Rsend_init`.
@@ -43,7 +43,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn rsend_init(&self, data: Buffer, to: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(PersistentKind::Ready, data, to, tag)
+        self.persistent(StartedCall::Ready, data, to, tag)
     }
 
     /// `MPI_Bsend_init`.
@@ -51,7 +51,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn bsend_init(&self, data: Buffer, to: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(PersistentKind::Buffered, data, to, tag)
+        self.persistent(StartedCall::Buffered, data, to, tag)
     }
 
     /// `MPI_Recv_init`.
@@ -59,7 +59,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn recv_init(&self, data: Buffer, from: i32, tag: i32) -> Result<Persistent> {
-        self.persistent(PersistentKind::Receive, data, from, tag)
+        self.persistent(StartedCall::Receive, data, from, tag)
     }
 
     /// `MPI_Psend_init`: makes a message of several parts. The buffer is the first part; the others

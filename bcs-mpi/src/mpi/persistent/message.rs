@@ -8,7 +8,7 @@ use crate::recording::{CallStart, Primitive, RecordedOperation, Site};
 
 /// The call that a start posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PersistentKind {
+pub(super) enum StartedCall {
     Send,
     Synchronous,
     Ready,
@@ -16,7 +16,7 @@ pub(super) enum PersistentKind {
     Receive,
 }
 
-impl PersistentKind {
+impl StartedCall {
     /// Returns the name of the call that makes it, and its row in the MDS, which is that of the
     /// non-blocking call.
     fn call(self) -> (&'static str, Primitive) {
@@ -34,7 +34,7 @@ impl PersistentKind {
 #[derive(Debug)]
 pub(super) struct MessageTemplate {
     comm: Comm,
-    kind: PersistentKind,
+    kind: StartedCall,
     data: Buffer,
     peer: i32,
     tag: i32,
@@ -44,12 +44,12 @@ impl MessageTemplate {
     /// Checks the arguments, and returns the message.
     pub(super) fn new(
         comm: &Comm,
-        kind: PersistentKind,
+        kind: StartedCall,
         data: Buffer,
         peer: i32,
         tag: i32,
     ) -> Result<Self> {
-        let receives = kind == PersistentKind::Receive;
+        let receives = kind == StartedCall::Receive;
         let whom = if receives {
             Peer::From(peer)
         } else {
@@ -90,12 +90,12 @@ impl MessageTemplate {
         let told = RecordedOperation::started(begun.of(primitive), primitive);
         let (comm, data, peer, tag) = (&self.comm, &self.data, self.peer, self.tag);
         let call = match self.kind {
-            PersistentKind::Synchronous => MessageCall::synchronous("MPI_Start", primitive),
+            StartedCall::Synchronous => MessageCall::synchronous("MPI_Start", primitive),
             _ => MessageCall::standard("MPI_Start", primitive),
         };
         match self.kind {
-            PersistentKind::Receive => comm.post_recv_at(call, told, data, (peer, tag), site),
-            PersistentKind::Buffered => comm.post_buffered(call, told, data, peer, tag, site),
+            StartedCall::Receive => comm.post_recv_at(call, told, data, (peer, tag), site),
+            StartedCall::Buffered => comm.post_buffered(call, told, data, peer, tag, site),
             _ => comm.post_send_at(call, told, (data, data), (peer, tag), site),
         }
     }

@@ -50,7 +50,7 @@ impl SmartMap {
 
     /// Adds work to do without the lock.
     pub(super) fn push_deferred_copy(&mut self, errand: LocalDeferredCopy) {
-        self.errands_so_far += 1;
+        self.deferred_copies_so_far += 1;
         match errand {
             LocalDeferredCopy::Pack(_) => self.deferred_copies.push_front(errand),
             _ => self.deferred_copies.push_back(errand),

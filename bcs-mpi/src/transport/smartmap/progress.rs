@@ -21,7 +21,7 @@ impl SmartMap {
     /// Returns a count that grows when this end completes a request, gets work to do without the
     /// lock, or stores a message that a probe may wait for.
     pub(crate) fn progressed(&self) -> u64 {
-        self.requests.done() + self.kept + self.errands_so_far
+        self.requests.done() + self.kept + self.deferred_copies_so_far
     }
 
     /// Returns a count that changes when a request is done, and when another rank has ended a

@@ -56,7 +56,7 @@ pub(crate) struct SmartMap {
     pub(super) communicators: LocalCommunicators,
     /// Work to do without the lock.
     pub(super) deferred_copies: VecDeque<LocalDeferredCopy>,
-    pub(super) errands_so_far: u64,
+    pub(super) deferred_copies_so_far: u64,
     pub(super) peer_memory: PeerMemory,
     /// Pack buffers for messages in small pieces, and those in use.
     pub(super) rooms: PackBufferPool,
@@ -103,7 +103,7 @@ impl SmartMap {
             cancels: Vec::new(),
             communicators: LocalCommunicators::default(),
             deferred_copies: VecDeque::new(),
-            errands_so_far: 0,
+            deferred_copies_so_far: 0,
             rooms: PackBufferPool::default(),
             packed: HashMap::new(),
             copies: VecDeque::new(),

@@ -133,12 +133,12 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Two ranks on two cores, with slices of 20 us that follow each other.
-    struct ObservedJob {
+    struct ModelJob {
         choice: LengthChooser,
         now_ns: u64,
     }
 
-    impl ObservedJob {
+    impl ModelJob {
         fn new(longest_ns: u64, ranks: usize) -> Self {
             Self {
                 choice: LengthChooser::new(longest_ns, ranks, 2, 0),
@@ -160,21 +160,21 @@ mod tests {
 
     #[test]
     fn slices_stay_short_while_ranks_wait_for_them() {
-        assert_eq!(ObservedJob::new(MS, 2).length_us(1_000, |_| 1), 50);
+        assert_eq!(ModelJob::new(MS, 2).length_us(1_000, |_| 1), 50);
     }
 
     #[test]
     fn they_get_longer_while_nobody_waits_as_long_as_there_is_something_to_gain() {
         // 20 us are 2.5 % of 800 us, and half of that would still be more than a hundredth.
-        assert_eq!(ObservedJob::new(800_000, 2).length_us(100, |_| 0), 800);
-        let mut job = ObservedJob::new(100 * MS, 2);
+        assert_eq!(ModelJob::new(800_000, 2).length_us(100, |_| 0), 800);
+        let mut job = ModelJob::new(100 * MS, 2);
         assert_eq!(job.length_us(1_000, |_| 0), 3_200, "0.6 %");
         assert_eq!(job.choice.chosen().shortest_ns, 50_000);
     }
 
     #[test]
     fn the_longest_need_not_be_a_double_of_the_shortest() {
-        let mut job = ObservedJob::new(500_000, 2);
+        let mut job = ModelJob::new(500_000, 2);
         assert_eq!(job.length_us(100, |_| 0), 500);
         assert_eq!(job.length_us(100, |_| 2), 50);
     }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn it_comes_to_rest_where_both_cost_the_same() {
         // One rank in ten slices waits: a tenth of the length against 20 us.
-        let mut job = ObservedJob::new(10 * MS, 2);
+        let mut job = ModelJob::new(10 * MS, 2);
         let length_us = job.length_us(1_600, |slice| u32::from(slice % 10 == 0));
         assert!((100..=400).contains(&length_us), "{length_us} us");
         let changes = job.choice.chosen().changes;
@@ -192,12 +192,9 @@ mod tests {
 
     #[test]
     fn who_waits_while_others_use_the_cores_does_not_count() {
-        assert_eq!(ObservedJob::new(800_000, 8).length_us(100, |_| 6), 800);
-        assert_eq!(ObservedJob::new(800_000, 8).length_us(100, |_| 7), 50);
+        assert_eq!(ModelJob::new(800_000, 8).length_us(100, |_| 6), 800);
+        assert_eq!(ModelJob::new(800_000, 8).length_us(100, |_| 7), 50);
         // The number that ranks report is limited to what is possible.
-        assert_eq!(
-            ObservedJob::new(800_000, 8).length_us(100, |_| u32::MAX),
-            50
-        );
+        assert_eq!(ModelJob::new(800_000, 8).length_us(100, |_| u32::MAX), 50);
     }
 }

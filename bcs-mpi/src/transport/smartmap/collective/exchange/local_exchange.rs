@@ -1,6 +1,6 @@
 //! A member's part of an exchange: what it gives, and what it takes.
 
-use crate::data::{ByteRange, DataView, DataViews, LONG_BYTES, Scratch, ViewRow};
+use crate::data::{ByteRange, DataView, DataViews, EvenBlocks, LONG_BYTES, Scratch};
 use crate::steps::{LocalStep, Round};
 use bcs_core::wait_state::CalledCollective;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub(crate) enum GivenBlocks {
     /// The same bytes to all takers.
     Same(ByteRange),
     /// To each member its block of a row.
-    Row(ViewRow),
+    Row(EvenBlocks),
     /// To each member its own range; nothing to itself.
     Each(Box<[ByteRange]>),
 }

@@ -5,7 +5,7 @@
 use super::flow::Flow;
 use super::local_exchange::{GivenBlocks, LocalExchange, TakenBlocks};
 use super::offered_block::MAX_LAID_BYTES;
-use crate::data::{ByteRange, DataView, DataViews, Scratch, ViewRow};
+use crate::data::{ByteRange, DataView, DataViews, EvenBlocks, Scratch};
 use crate::steps::{LocalStep, Round};
 use crate::transport::smartmap::SmartMap;
 use crate::transport::smartmap::collective::stepping::{and_in_turns, step_members};
@@ -98,9 +98,9 @@ fn plain_at(address: u64, len: usize) -> ByteRange {
 }
 
 /// Returns the row of blocks that begins with this one.
-fn row_of(first: ByteRange, distance: usize) -> ViewRow {
+fn row_of(first: ByteRange, distance: usize) -> EvenBlocks {
     // SAFETY: as above.
-    unsafe { ViewRow::new(first, distance as i64) }
+    unsafe { EvenBlocks::new(first, distance as i64) }
 }
 
 /// From the start of a block of a row to that of the next.
