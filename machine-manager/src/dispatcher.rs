@@ -693,7 +693,7 @@ fn describe(who: &str, report: &SlotReport) -> String {
 /// Returns the hint that a rank could have its heap in a slot.
 fn slow_road(rank: u32, why: Option<&str>) -> String {
     let what = format!(
-        "hint: the heap of rank {rank} is in no slot, so others of its node take longer to copy from it"
+        "hint: the heap of rank {rank} is in no slot, so others of its node take longer to copy from and to it"
     );
     match why {
         Some(why) => format!("{what}: {why}"),

@@ -519,7 +519,7 @@ impl JobRun<'_> {
         }
     }
 
-    /// Reports a rank of whose data others copy much from outside of its slot.
+    /// Reports a rank from or to which others copy much outside of its slot.
     fn report_slow_copies(&mut self, index: usize, place: u32) {
         let owner = slots::owner(&self.crew.ranks, &self.start.placement, index, place);
         let news = owner.filter(|_| !self.slow_road_said);

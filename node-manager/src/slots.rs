@@ -47,8 +47,8 @@ pub(crate) fn hand_over(owner: Option<&RankProcess>, to: &RankConnection) -> Res
     }
 }
 
-/// Makes the hint for a rank from which others copy much, and not from its slot. If its heap is in
-/// a slot, that data was not in the heap, and there is no faster path.
+/// Makes the hint for a rank from or to which others copy much outside of its slot. If its heap is
+/// in a slot, that data was not in the heap, and there is no faster path.
 pub(crate) fn slow_road(owner: &RankProcess) -> Option<FromManager> {
     let rank = owner.rank;
     let why = match has_heap(owner) {

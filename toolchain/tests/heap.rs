@@ -83,7 +83,7 @@ fn text(path: &Path) -> &str {
 }
 
 const BOTH: &str = "2 of 2 ranks have their heap in a slot\n";
-const HINT: &str = "is in no slot, so others of its node take longer to copy from it";
+const HINT: &str = "is in no slot, so others of its node take longer to copy from and to it";
 
 #[test]
 fn c_programs_with_a_heap_in_slots() {

@@ -87,9 +87,9 @@ pub enum FromRank {
         /// That rank's place on the node.
         place: u32,
     },
-    /// The rank has fetched at least [`SLOW_COPY_BYTES`](crate::limits::SLOW_COPY_BYTES) from
-    /// another rank of the node outside of slots, and the user should know it. The node manager
-    /// does not answer.
+    /// The rank has copied at least [`SLOW_COPY_BYTES`](crate::limits::SLOW_COPY_BYTES) from or to
+    /// memory of another rank of the node outside of slots, and the user should know it. The node
+    /// manager does not answer.
     SlowCopies {
         /// That rank's place on the node.
         place: u32,

@@ -63,7 +63,7 @@ fn a_driver_for_which_cores_are_short_is_said_to_whoever_listens() {
     }
 }
 
-const WITHOUT_SLOT: &str = "bcs: hint: the heap of rank 2 is in no slot, so others of its node take longer to copy from it";
+const WITHOUT_SLOT: &str = "bcs: hint: the heap of rank 2 is in no slot, so others of its node take longer to copy from and to it";
 
 /// 16 MiB are enough, and each message is half a megabyte.
 #[test]

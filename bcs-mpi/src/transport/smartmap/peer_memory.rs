@@ -134,7 +134,7 @@ impl PeerMemory {
                 unsafe { copy_from_slot(start, into, part) };
                 return Ok(());
             }
-            slots.fetched_beside(place, len);
+            slots.copied_beside(place, len);
         }
         // To find its pieces one by one would take longer than to have the sender bring them.
         let in_small_pieces = from.layout.is_some() && from.grain < LOCAL_SMALL_PIECE_BYTES;
@@ -177,6 +177,9 @@ impl PeerMemory {
         let process = process.cast_signed();
         if !self.process || process <= 0 {
             return Err(FetchError::Closed);
+        }
+        if let Some(slots) = slots {
+            slots.copied_beside(place, data.len());
         }
         write(process, data, into)
     }

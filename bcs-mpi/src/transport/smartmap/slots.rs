@@ -32,7 +32,7 @@ struct PeerSlot {
     mapped: OnceLock<ForeignSlot>,
     /// The rank has no slot, or none that can be mapped here.
     none: AtomicBool,
-    /// Bytes that were fetched from outside of it.
+    /// Bytes that were copied from or to memory outside of it.
     beside: AtomicUsize,
 }
 
@@ -96,9 +96,10 @@ impl Slots {
         NonNull::new(address as *mut u8)
     }
 
-    /// Counts bytes of another rank that were fetched from where [`Slots::resolve`] finds none.
-    /// When there are many, it reports them to the node manager, once.
-    pub(super) fn fetched_beside(&self, place: usize, len: usize) {
+    /// Counts bytes that this rank copied from or to memory of another rank where
+    /// [`Slots::resolve`] finds none. When there are many, it reports them to the node manager,
+    /// once.
+    pub(super) fn copied_beside(&self, place: usize, len: usize) {
         let Some(other) = self.others.get(place).filter(|_| place != self.place) else {
             return;
         };
