@@ -78,6 +78,14 @@ fn means_run(name: &OsStr) -> Option<&'static str> {
     names.find(|run| name == Some(run.as_ref()))
 }
 
+/// Returns the name that the first argument gives the program, if it gives one. A package that
+/// cannot contain symbolic links has scripts in their place, and a script cannot choose the name of
+/// the program that it runs.
+fn called_as(arguments: &[OsString]) -> Option<OsString> {
+    let name = arguments.get(1)?.to_str()?.strip_prefix("--called-as=")?;
+    Some(name.into())
+}
+
 /// Runs the whole program.
 ///
 /// The hidden roles are recognised before the command line is parsed: hundreds of ranks may be
@@ -87,6 +95,10 @@ pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     if arguments.get(1).is_none_or(|role| role != "app") {
         signals::fail_beyond_file_size();
+    }
+    if let Some(name) = called_as(&arguments) {
+        arguments.remove(1);
+        arguments[0] = name;
     }
     if let Some(name) = arguments.first().and_then(|name| means_run(name)) {
         arguments.splice(..1, ["bcs".into(), "run".into()]);

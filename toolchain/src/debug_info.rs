@@ -11,21 +11,27 @@ use anyhow::{Context, Result, ensure};
 /// Whether an installation has the debug information of its own code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DebugInfo {
-    /// It is left out.
+    /// It is left out. Names of functions stay, for the stack of a panic.
     Stripped,
+    /// These names are left out, too: packages are smaller without them.
+    NamesStripped,
     /// It is kept, for a debugger or a profiler.
     Kept,
 }
 
-/// Removes the debug information of an installed file. Names of functions stay, for the stack of a
-/// panic.
+/// Removes what an installed file is not to have.
 ///
 /// # Errors
 ///
 /// `strip`, which comes with every linker (binutils), cannot be run, or fails.
-pub(crate) fn strip(file: &Path) -> Result<()> {
+pub(crate) fn strip(file: &Path, debug_info: DebugInfo) -> Result<()> {
+    let option = match debug_info {
+        DebugInfo::Kept => return Ok(()),
+        DebugInfo::Stripped => "--strip-debug",
+        DebugInfo::NamesStripped => "--strip-unneeded",
+    };
     let status = Command::new("strip")
-        .arg("--strip-debug")
+        .arg(option)
         .arg(file)
         .status()
         .context("failed to run strip (binutils); --debuginfo installs without it")?;

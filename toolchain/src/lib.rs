@@ -11,9 +11,11 @@
 //! | [`wrappers`] | compiler wrappers |
 //! | [`packages`] | files for CMake and `pkg-config` |
 //! | [`share`] | manual pages, and completions of shells |
+//! | [`archives`] | archives of an installation: a wheel, a package for Debian, a tarball |
 //!
 //! All paths inside are relative, so an installed folder may be moved.
 
+pub mod archives;
 pub mod bcs;
 mod debug_info;
 pub mod header;
@@ -71,9 +73,8 @@ pub fn install(parts: BuildArtifacts, prefix: &Path) -> Result<()> {
     library::link(parts.archive, &lib.join(library::SONAME))?;
     link(library::SONAME, &lib.join("libmpi_abi.so"))?;
     copy(parts.heap, &lib.join(HEAP))?;
-    if parts.debug_info == DebugInfo::Stripped {
-        let files = [bin.join("bcs"), lib.join(library::SONAME), lib.join(HEAP)];
-        files.iter().try_for_each(|file| debug_info::strip(file))?;
+    for file in [bin.join("bcs"), lib.join(library::SONAME), lib.join(HEAP)] {
+        debug_info::strip(&file, parts.debug_info)?;
     }
     wrappers::write_all(prefix)?;
     packages::write_all(prefix)?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::wrappers::WRAPPERS;
+use crate::wrappers::{WRAPPERS, Wrapper};
 use crate::{LAUNCHERS, make_folder, write};
 
 /// The manual page of all compiler wrappers, installed under the name of the first one.
@@ -46,12 +46,13 @@ fn pages(prefix: &Path) -> Result<()> {
     make_folder(&folder)?;
     let place = folder.to_str().context("the prefix is no text")?;
     command_output(prefix, &["man", place])?;
-    let [first, others @ ..] = &WRAPPERS;
+    let [first, ..] = &WRAPPERS;
     let page = |name: &str| folder.join(format!("{name}.1"));
     let text = WRAPPER_PAGE.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     write(&page(first.name), &text)?;
-    for other in others {
-        write(&page(other.name), &format!(".so man1/{}.1\n", first.name))?;
+    let others = WRAPPERS.iter().flat_map(Wrapper::names);
+    for other in others.filter(|name| *name != first.name) {
+        write(&page(other), &format!(".so man1/{}.1\n", first.name))?;
     }
     Ok(())
 }

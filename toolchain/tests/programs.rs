@@ -214,6 +214,26 @@ fn wrappers_say_what_they_do(bin: &Path) {
     let version = succeeded(Command::new(bin.join("mpicc")).arg("--showme:version"));
     let is = format!("mpicc: BCS-MPI {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(version, is);
+    let asked = |name: &str, word: &str| {
+        succeeded(Command::new(bin.join(name)).arg(format!("--showme:{word}")))
+    };
+    assert_eq!(asked("mpicc", "libs"), "mpi_abi\n");
+    assert!(flags.contains(asked("mpicc", "libdirs").trim_end()));
+    // Compilers that scripts for other MPIs name.
+    assert_eq!(asked("mpic++", "command"), "c++\n");
+    for variable in ["MPICH_CC", "OMPI_CC", "I_MPI_CC", "BCS_CC"] {
+        let mut named = Command::new(bin.join("mpicc"));
+        let shown = succeeded(named.arg("-show").env(variable, "ours -m64"));
+        assert!(shown.starts_with("ours -m64 -I"), "{variable}: {shown}");
+    }
+    let shown = succeeded(Command::new(bin.join("mpiCC")).args(["-cxx=that", "-show"]));
+    assert!(shown.starts_with("that -I"), "{shown}");
+    // With `-v` alone there is nothing to link.
+    let told = Command::new(bin.join("mpicc")).arg("-v").output();
+    let told = told.expect("it runs");
+    let text = String::from_utf8_lossy(&told.stderr);
+    assert!(text.starts_with("mpicc for BCS-MPI version "), "{text}");
+    assert!(told.status.success(), "{text}");
 }
 
 /// Checks that the library exports the standard's functions under both names, with weak names

@@ -10,6 +10,7 @@ use xtask::bare_pingpong::PingPongPartner;
 use xtask::checks::{self, Check};
 use xtask::contest::ContestArgs;
 use xtask::other_load::OtherLoad;
+use xtask::packages::{self, Packages};
 use xtask::papers::PapersArgs;
 use xtask::peers;
 use xtask::verdict::{CheckOutcome, Verdict};
@@ -50,6 +51,18 @@ enum Chore {
         /// Keep the debug information of the installed files, for a debugger or a profiler.
         #[arg(long)]
         debuginfo: bool,
+    },
+    /// Make the wheel for pip, for machines whose C library is as old as this one's.
+    Wheel {
+        /// The folder, which is made if it is not there.
+        #[arg(long, value_name = "FOLDER", default_value = "target/packages")]
+        out: std::path::PathBuf,
+    },
+    /// Make all packages: the wheel, the package for Debian, and the archive to unpack.
+    Packages {
+        /// The folder, which is made if it is not there.
+        #[arg(long, value_name = "FOLDER", default_value = "target/packages")]
+        out: std::path::PathBuf,
     },
     /// One of the two processes of the bare ping-pong, started by a check.
     #[command(hide = true)]
@@ -93,6 +106,12 @@ fn main() -> ExitCode {
                 .and_then(|workspace| xtask::install::install(&workspace, &prefix, debug_info))
                 .map(|()| Verdict::Held)
         }
+        Chore::Wheel { out } => Workspace::find()
+            .and_then(|workspace| packages::make(&workspace, &out, Packages::Wheel))
+            .map(|()| Verdict::Held),
+        Chore::Packages { out } => Workspace::find()
+            .and_then(|workspace| packages::make(&workspace, &out, Packages::All))
+            .map(|()| Verdict::Held),
         Chore::PingpongPartner(partner) => partner.play().map(|()| Verdict::Held),
     };
     match outcome {
