@@ -37,6 +37,14 @@ impl Language {
         }
     }
 
+    /// The variable that names another compiler.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::C => "BCS_CC",
+            Self::Cxx => "BCS_CXX",
+        }
+    }
+
     /// The options that name another compiler, as patterns of the shell.
     fn options(self) -> &'static str {
         match self {
@@ -133,6 +141,10 @@ link="-L$prefix/lib
 -lmpi_abi"
 if [ $links != yes ]; then link=; fi
 compiler_words=$(printf '%s' "$compiler" | tr ' ' '\n')
+if ! command -v "${compiler%% *}" >/dev/null; then
+    echo "$(basename "$0"): there is no ${compiler%% *} here: install a compiler, or name one by @VARIABLE@" >&2
+    exit 127
+fi
 exec $compiler_words $compile "$@" $link
 "#;
 
@@ -154,6 +166,7 @@ pub fn write_all(prefix: &Path) -> Result<()> {
         let text = SCRIPT
             .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
             .replace("@COMPILER@", wrapper.language.compiler())
+            .replace("@VARIABLE@", wrapper.language.variable())
             .replace("@OPTIONS@", wrapper.language.options())
             .replace("@DEFINE@", &spaced)
             .replace("@DEFINE_LINE@", &define);

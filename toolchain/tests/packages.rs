@@ -153,6 +153,20 @@ fn debian_reads_the_package() {
     let about = succeeded(Command::new("dpkg-deb").arg("--info").arg(&package));
     assert!(about.contains("Package: bcs-mpi"), "{about}");
     assert!(about.contains("Depends: libc6 (>= 2."), "{about}");
+    // dpkg makes no folder that the package does not name.
+    let listed = succeeded(Command::new("dpkg-deb").arg("--contents").arg(&package));
+    let paths = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5));
+    let paths: Vec<&str> = paths.collect();
+    for path in &paths {
+        let above = path.trim_end_matches('/').rfind('/');
+        let folder = above.map_or("./", |end| &path[..=end]);
+        assert!(
+            folder == "./" || paths.contains(&folder),
+            "{folder} of {path}"
+        );
+    }
     let root = place.at("root");
     succeeded(
         Command::new("dpkg-deb")

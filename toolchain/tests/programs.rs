@@ -228,6 +228,12 @@ fn wrappers_say_what_they_do(bin: &Path) {
     }
     let shown = succeeded(Command::new(bin.join("mpiCC")).args(["-cxx=that", "-show"]));
     assert!(shown.starts_with("that -I"), "{shown}");
+    let missing = Command::new(bin.join("mpicc"))
+        .args(["-cc=no-such-cc", "x.c"])
+        .output();
+    let text = String::from_utf8(missing.expect("it runs").stderr).expect("it is text");
+    let is = "mpicc: there is no no-such-cc here: install a compiler, or name one by BCS_CC\n";
+    assert_eq!(text, is);
     // With `-v` alone there is nothing to link.
     let told = Command::new(bin.join("mpicc")).arg("-v").output();
     let told = told.expect("it runs");

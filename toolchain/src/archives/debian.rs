@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tar::Builder;
 
 use super::needs;
-use super::tarball::{add_all, add_file, add_link};
+use super::tarball::TarWriter;
 use super::tree::{self, EntryKind, TreeEntry};
 use super::{SUMMARY, VERSION};
 
@@ -76,28 +75,28 @@ fn control(entries: &[TreeEntry]) -> Result<Vec<u8>> {
         glibc.major,
         glibc.minor
     );
-    let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::best()));
-    add_file(&mut tar, "./control", text.as_bytes(), 0o644)?;
-    add_file(&mut tar, "./postinst", postinst(entries)?.as_bytes(), 0o755)?;
-    add_file(&mut tar, "./prerm", PRERM.as_bytes(), 0o755)?;
-    Ok(tar.into_inner()?.finish()?)
+    let mut tar = TarWriter::new(GzEncoder::new(Vec::new(), Compression::best()));
+    tar.add_file("./control", text.as_bytes(), 0o644)?;
+    tar.add_file("./postinst", postinst(entries)?.as_bytes(), 0o755)?;
+    tar.add_file("./prerm", PRERM.as_bytes(), 0o755)?;
+    Ok(tar.finish()?.finish()?)
 }
 
 /// Makes the archive of the files. `bcs` and its pages have links where programs look for them.
 fn data(entries: &[TreeEntry]) -> Result<Vec<u8>> {
-    let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::best()));
-    add_all(&mut tar, entries, &format!("./{HOME}"))?;
-    add_link(&mut tar, "./usr/bin/bcs", &format!("/{HOME}/bin/bcs"))?;
+    let mut tar = TarWriter::new(GzEncoder::new(Vec::new(), Compression::best()));
+    tar.add_all(entries, &format!("./{HOME}"))?;
+    tar.add_link("./usr/bin/bcs", &format!("/{HOME}/bin/bcs"))?;
     for entry in entries {
         let name = entry.path.rsplit('/').next().unwrap_or_default();
         let is_page = entry.path.starts_with("share/man/man1/bcs");
         let is_completion = entry.path.starts_with("share/") && (name == "bcs" || name == "_bcs");
         if is_page || is_completion {
             let at = format!("./usr/{}", entry.path);
-            add_link(&mut tar, &at, &format!("/{HOME}/{}", entry.path))?;
+            tar.add_link(&at, &format!("/{HOME}/{}", entry.path))?;
         }
     }
-    Ok(tar.into_inner()?.finish()?)
+    Ok(tar.finish()?.finish()?)
 }
 
 /// Writes the script that enters the names into the alternatives of the machine.

@@ -1,5 +1,6 @@
 //! The archive to unpack anywhere: one folder, which is an installation.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,61 +24,74 @@ pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(format!("{name}.tar.gz"));
     let context = || format!("failed to write {}", path.display());
     let file = File::create(&path).with_context(context)?;
-    let mut tar = Builder::new(GzEncoder::new(file, Compression::best()));
-    add_all(&mut tar, &tree::entries(prefix)?, &name).with_context(context)?;
-    tar.into_inner()
+    let mut tar = TarWriter::new(GzEncoder::new(file, Compression::best()));
+    tar.add_all(&tree::entries(prefix)?, &name)
+        .with_context(context)?;
+    tar.finish()
         .and_then(GzEncoder::finish)
         .and_then(|file| file.sync_all())
         .with_context(context)?;
     Ok(path)
 }
 
-/// Adds all entries below a folder of the archive. Folders come before what is in them.
-pub(super) fn add_all(
-    tar: &mut Builder<impl Write>,
-    entries: &[TreeEntry],
-    below: &str,
-) -> Result<()> {
-    let mut made = std::collections::BTreeSet::new();
-    for entry in entries {
-        let path = format!("{below}/{}", entry.path);
-        for (end, _) in path.match_indices('/') {
-            let folder = &path[..=end];
-            if folder != "./" && made.insert(folder.to_owned()) {
-                add_folder(tar, folder)?;
-            }
-        }
-        match &entry.kind {
-            EntryKind::File { at, .. } => {
-                add_file(tar, &path, &fs::read(at)?, entry.kind.mode())?;
-            }
-            EntryKind::Link { target } => add_link(tar, &path, target)?,
+/// Writes an archive whose folders come before what is in them.
+pub(super) struct TarWriter<W: Write> {
+    tar: Builder<W>,
+    /// The folders so far, each with a `/` at its end.
+    folders: BTreeSet<String>,
+}
+
+impl<W: Write> TarWriter<W> {
+    pub(super) fn new(output: W) -> Self {
+        Self {
+            tar: Builder::new(output),
+            folders: BTreeSet::from(["./".to_owned()]),
         }
     }
-    Ok(())
-}
 
-fn add_folder(tar: &mut Builder<impl Write>, path: &str) -> Result<()> {
-    let mut header = header(EntryType::Directory, 0, 0o755);
-    tar.append_data(&mut header, path, std::io::empty())?;
-    Ok(())
-}
+    /// Adds all entries of an installation below a folder of the archive.
+    pub(super) fn add_all(&mut self, entries: &[TreeEntry], below: &str) -> Result<()> {
+        for entry in entries {
+            let path = format!("{below}/{}", entry.path);
+            match &entry.kind {
+                EntryKind::File { at, .. } => {
+                    self.add_file(&path, &fs::read(at)?, entry.kind.mode())?;
+                }
+                EntryKind::Link { target } => self.add_link(&path, target)?,
+            }
+        }
+        Ok(())
+    }
 
-pub(super) fn add_file(
-    tar: &mut Builder<impl Write>,
-    path: &str,
-    bytes: &[u8],
-    mode: u32,
-) -> Result<()> {
-    let mut header = header(EntryType::Regular, bytes.len() as u64, mode);
-    tar.append_data(&mut header, path, bytes)?;
-    Ok(())
-}
+    pub(super) fn add_file(&mut self, path: &str, bytes: &[u8], mode: u32) -> Result<()> {
+        self.add_folders_of(path)?;
+        let mut header = header(EntryType::Regular, bytes.len() as u64, mode);
+        self.tar.append_data(&mut header, path, bytes)?;
+        Ok(())
+    }
 
-pub(super) fn add_link(tar: &mut Builder<impl Write>, path: &str, target: &str) -> Result<()> {
-    let mut header = header(EntryType::Symlink, 0, 0o777);
-    tar.append_link(&mut header, path, target)?;
-    Ok(())
+    pub(super) fn add_link(&mut self, path: &str, target: &str) -> Result<()> {
+        self.add_folders_of(path)?;
+        let mut header = header(EntryType::Symlink, 0, 0o777);
+        self.tar.append_link(&mut header, path, target)?;
+        Ok(())
+    }
+
+    fn add_folders_of(&mut self, path: &str) -> Result<()> {
+        for (end, _) in path.match_indices('/') {
+            let folder = &path[..=end];
+            if self.folders.insert(folder.to_owned()) {
+                let mut header = header(EntryType::Directory, 0, 0o755);
+                self.tar
+                    .append_data(&mut header, folder, std::io::empty())?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> std::io::Result<W> {
+        self.tar.into_inner()
+    }
 }
 
 /// Makes a header whose owner is root, and whose time is the beginning of 1980, as in a wheel.

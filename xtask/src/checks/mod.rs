@@ -30,6 +30,7 @@ mod mini_apps;
 mod names;
 mod node_scale;
 mod oracle;
+mod packages;
 mod page;
 mod pieces;
 mod portable;
@@ -120,6 +121,7 @@ pub const ALL: &[Check] = &[
     flood::CHECK,
     oracle::COLLECTIVES,
     oracle::MESSAGES,
+    packages::CHECK,
     writers::CHECK,
     soft_float::CHECK,
     smartmap::LATENCY,
