@@ -6,11 +6,15 @@ mod installed;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use installed::{installed, succeeded};
 
 const RANKS: [u32; 5] = [1, 2, 3, 5, 8];
 const NODES: [u32; 2] = [1, 2];
+
+/// How many programs are checked at once: a job waits more than it computes.
+const AT_ONCE: usize = 3;
 
 /// Other paths than the default: within a node, the NIC or queues alone; between two nodes,
 /// datagrams or fixed strobes.
@@ -38,30 +42,17 @@ fn c_programs() {
     let prefix = folder.path().join("installed here");
     installed(&prefix);
     let bin = prefix.join("bin");
-    for source in sources() {
-        let name = source.file_stem().expect("a file has a name");
-        let program = folder.path().join(name);
-        let mut compile = Command::new(bin.join("mpicc_abi"));
-        compile.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o"]);
-        succeeded(compile.arg(&program).arg(&source));
-        succeeded(&mut Command::new(&program));
-        for ranks in RANKS {
-            for nodes in NODES.into_iter().filter(|nodes| *nodes <= ranks) {
-                let mut run = Command::new(bin.join("mpiexec"));
-                run.args(["-n", &ranks.to_string(), "--nodes", &nodes.to_string()]);
-                succeeded(run.arg(&program));
-            }
+    let sources = sources();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    one_program(&bin, folder.path(), source);
+                }
+            });
         }
-        // Tools see the unexpected messages that ranks hold, and not those of NICs.
-        let by_nic = name != "tool";
-        for road in ROADS
-            .iter()
-            .filter(|road| by_nic || road[0] != "--intranode")
-        {
-            let mut run = Command::new(bin.join("mpiexec"));
-            succeeded(run.args(["-n", "4"]).args(*road).arg(&program));
-        }
-    }
+    });
     nothing_is_left_of_cancelled_sends(&bin, folder.path());
     long_messages_are_replaced_in_pieces(&bin, folder.path());
     wrong_arguments_are_told_on_all_ways(&bin, folder.path());
@@ -72,6 +63,32 @@ fn c_programs() {
     a_tool_reads_what_the_job_was_started_with(&bin, folder.path());
     a_rank_that_is_recorded_counts_its_calls(&bin, folder.path());
     binaries_run_with_another_library(&prefix, folder.path());
+}
+
+/// Checks one program in all layouts.
+fn one_program(bin: &Path, folder: &Path, source: &Path) {
+    let name = source.file_stem().expect("a file has a name");
+    let program = folder.join(name);
+    let mut compile = Command::new(bin.join("mpicc_abi"));
+    compile.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o"]);
+    succeeded(compile.arg(&program).arg(source));
+    succeeded(&mut Command::new(&program));
+    for ranks in RANKS {
+        for nodes in NODES.into_iter().filter(|nodes| *nodes <= ranks) {
+            let mut run = Command::new(bin.join("mpiexec"));
+            run.args(["-n", &ranks.to_string(), "--nodes", &nodes.to_string()]);
+            succeeded(run.arg(&program));
+        }
+    }
+    // Tools see the unexpected messages that ranks hold, and not those of NICs.
+    let by_nic = name != "tool";
+    for road in ROADS
+        .iter()
+        .filter(|road| by_nic || road[0] != "--intranode")
+    {
+        let mut run = Command::new(bin.join("mpiexec"));
+        succeeded(run.args(["-n", "4"]).args(*road).arg(&program));
+    }
 }
 
 /// Checks that all ranks learn of a wrong argument of one rank in a collective, on every path.
