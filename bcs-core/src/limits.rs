@@ -58,7 +58,8 @@ pub const QUEUED_PART_BYTES: usize = MAX_QUEUED_BYTES;
 pub const MAX_COPIED_BYTES: usize = 16 << 20;
 
 /// Bytes that a rank copies from or to memory of another rank of its node, outside of slots, before
-/// it reports that. They take a few milliseconds longer than from a slot. A smaller loss is not worth a fix.
+/// it reports that. They take a few milliseconds longer than from a slot. A smaller loss is not
+/// worth a fix.
 pub const SLOW_COPY_BYTES: usize = 16 << 20;
 
 /// The shortest message that a blocking send lends to a receiver on its node. For shorter ones a

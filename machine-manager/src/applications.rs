@@ -58,12 +58,13 @@ pub enum BadApplication {
 
 /// Finds all programs of a command line: the first with its parsed options, further ones with the
 /// options behind their colons. `further` parses these: it is the command of
-/// [`FurtherApplication`], with the configured defaults.
+/// [`FurtherApplication`], with the configured defaults. If there is one program without a number
+/// of ranks, it has `alone` of them.
 ///
 /// # Errors
 /// [`BadApplication`] names the program and the error.
 pub fn find(
-    first: &ApplicationOptions,
+    (first, alone): (&ApplicationOptions, usize),
     line: &[OsString],
     search: Option<&OsStr>,
     mut further: clap::Command,
@@ -72,7 +73,8 @@ pub fn find(
     if lines.iter().any(|line| line.is_empty()) {
         return Err(BadApplication::Nothing);
     }
-    let mut applications = vec![application(first, lines[0], search)?];
+    let default = if lines.len() == 1 { alone } else { 1 };
+    let mut applications = vec![application((first, default), lines[0], search)?];
     for (number, line) in (2..).zip(&lines[1..]) {
         let bad = |what| BadApplication::Line { number, what };
         let words = line.iter().cloned();
@@ -81,7 +83,7 @@ pub fn find(
             .and_then(|matches| FurtherApplication::from_arg_matches(&matches))
             .map_err(|error| bad(cli::complaint(&error)))?;
         let ProgramArgs::Line(line) = &parsed.program;
-        applications.push(application(&parsed.options, line, search)?);
+        applications.push(application((&parsed.options, 1), line, search)?);
     }
     let count = applications.len();
     match applications.iter().position(|one| one.ranks == 0) {
@@ -94,7 +96,7 @@ pub fn find(
 }
 
 fn application(
-    options: &ApplicationOptions,
+    (options, ranks): (&ApplicationOptions, usize),
     line: &[OsString],
     search: Option<&OsStr>,
 ) -> Result<Application, BadApplication> {
@@ -107,7 +109,7 @@ fn application(
     }
     let environment = options.env.iter();
     Ok(Application {
-        ranks: options.ranks,
+        ranks: options.ranks.unwrap_or(ranks),
         program: program.file,
         arguments: program.arguments,
         environment: environment
@@ -193,14 +195,31 @@ mod tests {
     use clap::CommandFactory as _;
 
     fn find_words(words: &str) -> Result<Vec<Application>, BadApplication> {
+        find_words_for(Some(2), words)
+    }
+
+    fn find_words_for(
+        ranks: Option<usize>,
+        words: &str,
+    ) -> Result<Vec<Application>, BadApplication> {
         let first = ApplicationOptions {
-            ranks: 2,
+            ranks,
             wdir: None,
             env: Vec::new(),
         };
         let line: Vec<OsString> = words.split(' ').map(OsString::from).collect();
         let further = FurtherApplication::command();
-        find(&first, &line, Some("/bin".as_ref()), further)
+        find((&first, 8), &line, Some("/bin".as_ref()), further)
+    }
+
+    #[test]
+    fn a_program_alone_has_as_many_ranks_as_there_is_room_for() {
+        let ranks = |words| {
+            let found = find_words_for(None, words).unwrap();
+            found.iter().map(|one| one.ranks).collect::<Vec<_>>()
+        };
+        assert_eq!(ranks("true"), [8]);
+        assert_eq!(ranks("true : true : -n 3 true"), [1, 1, 3]);
     }
 
     #[test]

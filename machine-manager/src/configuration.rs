@@ -392,11 +392,11 @@ mod tests {
         );
         let files = [files[0], "ranks = 3\nppn = 5\n"];
         let merged = options(&files, &[], &[]).unwrap();
-        assert_eq!((merged.application.ranks, merged.ppn), (2, Some(5)));
+        assert_eq!((merged.application.ranks, merged.ppn), (Some(2), Some(5)));
         assert!(merged.label);
         assert_eq!(merged.application.env.len(), 2);
         let merged = options(&files, &[("BCS_RANKS", "7"), ("BCS_PPN", "")], &[]).unwrap();
-        assert_eq!((merged.application.ranks, merged.ppn), (7, Some(5)));
+        assert_eq!((merged.application.ranks, merged.ppn), (Some(7), Some(5)));
         let merged = options(&files, &[], &["--nodes", "2"]).unwrap();
         assert_eq!(
             (merged.nodes, merged.ppn),
@@ -404,7 +404,7 @@ mod tests {
             "they contradict each other"
         );
         let merged = options(&files, &[("BCS_RANKS", "7")], &["-n", "9"]).unwrap();
-        assert_eq!(merged.application.ranks, 9);
+        assert_eq!(merged.application.ranks, Some(9));
         let minute = Some(std::time::Duration::from_secs(60));
         let merged = options(&[], &[("MPIEXEC_TIMEOUT", "60")], &[]).unwrap();
         assert_eq!(merged.timeout.map(|time| time.value), minute);

@@ -1,8 +1,8 @@
 //! Developer commands: `cargo xtask check` runs the acceptance checks. `cargo xtask soft-float`
 //! measures the NIC's floating point in software. `cargo xtask peers` and `cargo xtask bench-peers`
 //! install other MPI implementations and measure ours against them. `cargo xtask papers` measures
-//! the tables and figures of the papers. `cargo xtask packages` makes what people install who have no
-//! checkout.
+//! the tables and figures of the papers. `cargo xtask packages` makes what people install who have
+//! no checkout.
 //!
 //! A check runs the finished programs from outside, and prints a figure and its bar. It reports
 //! whether the bar was held, missed, or cannot be judged on this machine (exit codes 0, 1 and 77).

@@ -65,12 +65,12 @@ pub struct RunArgs {
 /// The options that each program of a job can have.
 #[derive(Clone, Debug, Args)]
 pub struct ApplicationOptions {
-    /// Number of ranks; --ranks and -np mean the same
+    /// Number of ranks; --ranks and -np mean the same [default: 1, or the tasks that Slurm allots]
     ///
     /// Each rank is a process.
-    #[arg(short = 'n', value_name = "N", default_value_t = 1, value_parser = parse_count,
+    #[arg(short = 'n', value_name = "N", value_parser = parse_count,
           allow_negative_numbers = true, help_heading = "Job")]
-    pub ranks: usize,
+    pub ranks: Option<usize>,
     /// Run the program in this directory
     #[arg(long, value_name = "D", help_heading = "Job")]
     pub wdir: Option<PathBuf>,
@@ -269,22 +269,19 @@ pub struct RunOptions {
 /// Jobs on several machines.
 #[derive(Clone, Debug, Args)]
 pub struct HostOptions {
-    /// Hosts of the nodes: a,b or a:4,b:2 with numbers of ranks
+    /// Hosts of the nodes: a,b or a:4,b:2 with numbers of ranks, or n[01-16] [default: this
+    /// machine, or the nodes that Slurm allots]
     ///
     /// Consecutive nodes are on one host. Without --nodes and --ppn each host has one node.
     #[arg(long, value_name = "LIST", help_heading = "Hosts")]
     pub hosts: Option<String>,
-    /// Command that starts a program on a host
+    /// Command that starts a program on a host [default: ssh -oBatchMode=yes, or srun on the nodes
+    /// that Slurm allots]
     ///
     /// The name of the host takes the place of {host}, or comes last. The program `bcs` has the
     /// same path on all hosts.
-    #[arg(
-        long,
-        value_name = "CMD",
-        default_value = "ssh -oBatchMode=yes",
-        help_heading = "Hosts"
-    )]
-    pub launcher: String,
+    #[arg(long, value_name = "CMD", help_heading = "Hosts")]
+    pub launcher: Option<String>,
     /// Connection of nodes: `auto`, `shm` (memory) or `udp`
     ///
     /// Without --hosts the network is the loopback of this machine.

@@ -25,7 +25,7 @@ pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Com
         svg,
         mut run,
     } = arguments;
-    if let Some(what) = refusal(&options, run.application.ranks, matches) {
+    if let Some(what) = refusal(&options, run.application.ranks.unwrap_or(1), matches) {
         eprintln!("bcs: {what}");
         return ExitCode::from(exit_code::BAD_INPUT);
     }

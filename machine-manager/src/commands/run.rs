@@ -9,7 +9,8 @@ use crate::cores::{self, BadCores};
 use crate::dispatcher::{DeadlockPolicy, Dispatcher, DispatcherOptions};
 use crate::exit_code;
 use crate::hosts::{
-    BadHosts, HostList, Hosts, Limits, StartInterruption, parse_launcher, parse_names,
+    BadHosts, BadSlurm, HostList, Hosts, Limits, SLURM_LAUNCHER, SlurmAllocation,
+    StartInterruption, parse_launcher, parse_names,
 };
 use crate::input_broadcast::InputBroadcast;
 use crate::launch::{JobPlan, StartedJob, launch};
@@ -71,6 +72,8 @@ enum BadInput {
     NotDebugged { rank: u32, ranks: usize },
     #[error(transparent)]
     Hosts(#[from] BadHosts),
+    #[error(transparent)]
+    Slurm(#[from] BadSlurm),
     #[error("--bind core: the kernel does not say which cores may be used; use --bind none")]
     NoCores,
     #[error(transparent)]
@@ -131,7 +134,13 @@ fn plan(
     machine_profile::can_be_read()?;
     let ProgramArgs::Line(line) = program;
     let path = std::env::var_os("PATH");
-    let applications = applications::find(&options.application, line, path.as_deref(), further)?;
+    let allocation = match &options.far.hosts {
+        Some(_) => None,
+        None => SlurmAllocation::of_environment()?,
+    };
+    let alone = allocation.as_ref().map_or(1, |found| found.tasks);
+    let first = (&options.application, alone);
+    let applications = applications::find(first, line, path.as_deref(), further)?;
     let ranks = applications.iter().fold(0, |ranks: usize, application| {
         ranks.saturating_add(application.ranks)
     });
@@ -143,11 +152,7 @@ fn plan(
             applications::under_debugger(applications, rank as usize, command, path.as_deref())?
         }
     };
-    let named = options.far.hosts.as_deref().map(parse_names).transpose()?;
-    let placement = placement(ranks, options, named.as_ref())?;
-    let elsewhere = named.filter(|named| !named.are_here());
-    let elsewhere = elsewhere.map(|named| named.names);
-    let hosts = hosts(&options.far, elsewhere, placement.nodes())?;
+    let (placement, hosts) = place_on_hosts(ranks, options, allocation.as_ref())?;
     let cores = cores::of_job(options.nics.nic_cores.as_ref())?;
     let default_driver = || match &hosts {
         // Each host has cores of its own.
@@ -204,6 +209,32 @@ fn plan(
     })
 }
 
+/// Places ranks on nodes, and nodes on the hosts that the user or Slurm names.
+fn place_on_hosts(
+    ranks: usize,
+    options: &RunOptions,
+    allocation: Option<&SlurmAllocation>,
+) -> Result<(Placement, Option<Hosts>), BadInput> {
+    let named = match &options.far.hosts {
+        Some(text) => Some(parse_names(text)?),
+        None => allocation.map(|found| found.hosts_for(ranks)),
+    };
+    let placement = placement(ranks, options, named.as_ref())?;
+    let own = allocation.and_then(|found| found.own.as_deref());
+    let elsewhere = named.filter(|named| !named.are_here(own));
+    let elsewhere = elsewhere.map(|named| named.names);
+    let launcher = match &options.far.launcher {
+        Some(text) => text,
+        None if allocation.is_some() => SLURM_LAUNCHER,
+        None => SSH,
+    };
+    let hosts = hosts((&options.far, launcher), elsewhere, placement.nodes())?;
+    Ok((placement, hosts))
+}
+
+/// The launcher where there is no Slurm.
+const SSH: &str = "ssh -oBatchMode=yes";
+
 /// Places ranks on nodes. By default a host is a node, and takes as many ranks as it has slots.
 fn placement(
     ranks: usize,
@@ -229,7 +260,7 @@ fn placement(
 
 /// Returns the hosts of the nodes, unless all are here and share memory.
 fn hosts(
-    options: &HostOptions,
+    (options, launcher): (&HostOptions, &str),
     named: Option<Vec<String>>,
     nodes: usize,
 ) -> Result<Option<Hosts>, BadInput> {
@@ -239,7 +270,7 @@ fn hosts(
     }
     let hosts = Hosts {
         names: named.map(|names| Hosts::spread(&names, nodes)),
-        launcher: parse_launcher(&options.launcher)?,
+        launcher: parse_launcher(launcher)?,
         fabric: options.fabric.into(),
         interface: options.host_interface.clone(),
         ports: options.host_ports,

@@ -7,6 +7,8 @@
 
 mod advice;
 mod handshake;
+mod host_list;
+mod slurm;
 mod standard_error;
 mod startup;
 
@@ -22,6 +24,9 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use handshake::{JobTopology, await_greetings, run_handshake};
+pub(crate) use host_list::name_and_slots;
+pub use host_list::{HostList, parse_names};
+pub use slurm::{BadSlurm, LAUNCHER as SLURM_LAUNCHER, SlurmAllocation};
 pub use standard_error::StandardError;
 pub use startup::{Limits, StartInterruption};
 
@@ -72,8 +77,8 @@ pub struct Hosts {
 pub enum BadHosts {
     /// A name is empty, or there is a comma too many.
     #[error(
-        "--hosts {0} names a host without a name, or slots that are no number from 1: give names \
-         between commas, as in a,b or a:4,b:2"
+        "--hosts {0} names a host without a name, slots that are no number from 1, or a range that is \
+         none: give names between commas, as in a,b or a:4,b:2 or n[01-16]"
     )]
     NoName(String),
     /// A word of the launcher has an unclosed quote.
@@ -217,57 +222,6 @@ fn this_program() -> String {
     path.map_or_else(|_| "bcs".to_owned(), |path| path.display().to_string())
 }
 
-/// The hosts that a job may use, and how many ranks each takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostList {
-    /// The names as the user wrote them.
-    pub names: Vec<String>,
-    /// The slots of each; `None` if the user gave no slots.
-    pub slots: Option<Vec<usize>>,
-}
-
-impl HostList {
-    /// Returns whether all of them are this machine, which needs no launcher.
-    #[must_use]
-    pub fn are_here(&self) -> bool {
-        let uname = rustix::system::uname();
-        let own = uname.nodename().to_str().unwrap_or_default();
-        let is_here = |name: &String| ["localhost", "127.0.0.1", "::1", own].contains(&&**name);
-        self.names.iter().all(is_here)
-    }
-}
-
-/// Parses names between commas, with slots as in `a:4`. If any host has slots, a host without them
-/// has one.
-///
-/// # Errors
-/// [`BadHosts::NoName`].
-pub fn parse_names(text: &str) -> Result<HostList, BadHosts> {
-    let parts = text.split(',').map(|part| name_and_slots(part.trim()));
-    let parts: Option<Vec<_>> = parts.collect();
-    let parts = parts.ok_or_else(|| BadHosts::NoName(text.to_owned()))?;
-    let any = parts.iter().any(|(_, slots)| slots.is_some());
-    let slots = any.then(|| parts.iter().map(|(_, slots)| slots.unwrap_or(1)).collect());
-    let names = parts.into_iter().map(|(name, _)| name.to_owned());
-    Ok(HostList {
-        names: names.collect(),
-        slots,
-    })
-}
-
-/// Splits a host and its slots, which follow a colon. An address with more colons (IPv6) has no
-/// slots.
-pub(crate) fn name_and_slots(text: &str) -> Option<(&str, Option<usize>)> {
-    let (name, slots) = match text.split_once(':') {
-        Some((name, slots)) if !slots.contains(':') => {
-            let slots = slots.parse().ok().filter(|&slots| slots > 0)?;
-            (name, Some(slots))
-        }
-        _ => (text, None),
-    };
-    (!name.is_empty()).then_some((name, slots))
-}
-
 /// Splits a command into words.
 ///
 /// # Errors
@@ -309,9 +263,6 @@ mod tests {
         let expected = ["/usr/bin/ssh", "-oBatchMode=no", "-o", "connecttimeout=9"];
         assert_eq!(own, [&expected[..], &["a", "bcs", FAR_ROLE]].concat());
         assert!(parse_launcher("ssh 'x").is_err());
-        for bad in ["a,,b", "a:0", "a:x", ":2", ""] {
-            assert!(parse_names(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]
@@ -335,16 +286,6 @@ mod tests {
             ..hosts
         };
         assert_eq!(here.waves(parts(22)).len(), 1);
-    }
-
-    #[test]
-    fn hosts_have_slots_if_one_of_them_has() {
-        let named = |text| parse_names(text).unwrap();
-        assert_eq!(named("a, b").slots, None);
-        assert_eq!(named("a:4,b").slots, Some(vec![4, 1]));
-        assert_eq!(named("fe80::1:4").names, ["fe80::1:4"], "an address");
-        assert!(named("localhost:2,127.0.0.1").are_here());
-        assert!(!named("localhost,no-such-host").are_here());
     }
 
     #[test]

@@ -12,6 +12,10 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 /// How much is held. Only the last output of a command before a failure matters.
 const KEPT_BYTES: usize = 64 << 10;
 
+/// A line that srun writes for each node manager on a cluster that binds no task to cores. There
+/// the option that asks for no binding ([`slurm`](super::slurm)) has nothing to do.
+const NOTHING_TO_UNBIND: &[u8] = b"srun: cluster configuration lacks support for cpu binding\n";
+
 /// The standard error of a command.
 #[derive(Debug)]
 pub struct StandardError {
@@ -64,7 +68,13 @@ impl StandardError {
             Some(_) => end.map_or(0, |end| end + 1),
             None => self.bytes.len(),
         };
-        self.bytes.drain(..end).collect()
+        let taken: Vec<u8> = self.bytes.drain(..end).collect();
+        let lines = taken.split_inclusive(|&byte| byte == b'\n');
+        lines
+            .filter(|line| *line != NOTHING_TO_UNBIND)
+            .flatten()
+            .copied()
+            .collect()
     }
 
     /// Returns the lines of what was read, without empty ones.
@@ -102,6 +112,16 @@ mod tests {
         ours.read(&mut buffer);
         assert!(ours.fd().is_none());
         assert_eq!(ours.take(), b"Permission");
+    }
+
+    #[test]
+    fn a_line_without_news_is_left_out() {
+        let (mut ours, theirs) = StandardError::new().unwrap();
+        rustix::io::write(&theirs, b"one\n").unwrap();
+        rustix::io::write(&theirs, NOTHING_TO_UNBIND).unwrap();
+        rustix::io::write(&theirs, b"two\n").unwrap();
+        ours.read(&mut [0; 256]);
+        assert_eq!(ours.take(), b"one\ntwo\n");
     }
 
     #[test]

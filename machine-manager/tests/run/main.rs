@@ -31,6 +31,8 @@ mod program;
 #[path = "../../../mds/tests/sample_run/mod.rs"]
 mod sample_run;
 mod signals;
+mod slurm;
+mod slurm_cluster;
 mod ssh;
 mod ssh_kills;
 mod ssh_mistakes;

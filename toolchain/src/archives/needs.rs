@@ -1,4 +1,4 @@
-//! What installed files need of a machine.
+//! Finds out what installed files need of a machine.
 //!
 //! The GNU C library gives each function the version in which it was last changed. A program asks
 //! for the versions of the functions that it calls, so the newest of them is the oldest C library

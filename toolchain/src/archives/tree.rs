@@ -14,7 +14,7 @@ pub(super) struct TreeEntry {
     pub(super) kind: EntryKind,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EntryKind {
     /// A file, where it lies, and whether it may be executed.

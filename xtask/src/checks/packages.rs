@@ -50,7 +50,7 @@ mount --bind "$2" /mnt/root/packages
 exec chroot /mnt/root /bin/sh /packages/inside.sh
 "#;
 
-/// What happens inside. Each line that fails ends it.
+/// The script that runs inside. Each line that fails ends it.
 const INSIDE: &str = r#"set -ex
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cd /packages
