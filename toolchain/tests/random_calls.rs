@@ -14,6 +14,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use installed::{installed, succeeded};
+use toolchain::library::Abi;
 
 /// Functions that end the program, or wait for ever, for any arguments.
 const LEFT_OUT: [&str; 6] = [
@@ -276,15 +277,15 @@ fn random_calls_under_the_address_sanitizer() {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/asan");
     let mut build = Command::new("cargo");
     build
-        .args(["+nightly", "build", "-p", "mpi-abi", "--target", HOST])
+        .args(["+nightly", "build", "-p", "standard-abi", "--target", HOST])
         .arg("--target-dir")
         .arg(&target)
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env_remove("CARGO")
         .env_remove("RUSTUP_TOOLCHAIN");
     succeeded(&mut build);
-    let archive = target.join(HOST).join("debug/libmpi_abi.a");
+    let archive = target.join(HOST).join("debug/libstandard_abi.a");
     let library = prefix.join("lib").join(toolchain::library::SONAME);
-    toolchain::library::link(&archive, &library).expect("it can be linked");
+    toolchain::library::link(Abi::Standard, &archive, &library).expect("it can be linked");
     run_calls(folder.path(), &prefix, &["-fsanitize=address"]);
 }

@@ -16,7 +16,8 @@ use crate::workspace::{BUILD_LIMIT, Workspace};
 pub fn install(workspace: &Workspace, prefix: &Path, debug_info: DebugInfo) -> Result<()> {
     let release = workspace.release()?;
     eprintln!("building the libraries for C programs ...");
-    let packages = ["--package", "mpi-abi", "--package", "heap-preload"];
+    let packages = ["standard-abi", "mpich-abi", "heap-preload"];
+    let packages = packages.iter().flat_map(|name| ["--package", name]);
     process::run(
         workspace.cargo(["build", "--release"]).args(packages),
         BUILD_LIMIT,
@@ -25,7 +26,8 @@ pub fn install(workspace: &Workspace, prefix: &Path, debug_info: DebugInfo) -> R
     .context("failed to build the libraries")?;
     let parts = BuildArtifacts {
         command: &release.join("bcs"),
-        archive: &release.join("libmpi_abi.a"),
+        archive: &release.join("libstandard_abi.a"),
+        mpich_archive: &release.join("libmpich_abi.a"),
         heap: &release.join(toolchain::HEAP),
         debug_info,
     };
