@@ -196,8 +196,11 @@ fn length(function: &Prototype, name: &str) -> String {
                 (true, _) => "sources",
                 (false, _) => "members",
             };
-            let buffer = name.replace("types", "buf");
-            format!("crate::arrays::{side}(comm, {buffer}.addr())")
+            // `MPI_IN_PLACE` takes the place of the types that are sent.
+            match (side, name) {
+                ("members", "sendtypes") => "crate::arrays::senders(comm, sendbuf.addr())".to_owned(),
+                _ => format!("crate::arrays::{side}(comm)"),
+            }
         }
         _ if has("incount") => "incount.into()".to_owned(),
         _ => "count.into()".to_owned(),

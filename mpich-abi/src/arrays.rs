@@ -106,12 +106,9 @@ impl<H: Handle> Array<H> {
 }
 
 /// Returns the number of blocks of a collective in which each member has a datatype: that of the
-/// members, of the other group if there are two. 0 if the array is not read, or if the communicator
-/// is invalid, which the call reports.
-pub fn members(comm: <MPI_Comm as Handle>::Mpich, buffer: usize) -> i64 {
-    if is_in_place(buffer) {
-        return 0;
-    }
+/// members, of the other group if there are two. 0 if the communicator is invalid, which the call
+/// reports.
+pub fn members(comm: <MPI_Comm as Handle>::Mpich) -> i64 {
     let Ok(comm) = comm_of(MPI_Comm::ours(comm)) else {
         return 0;
     };
@@ -122,24 +119,28 @@ pub fn members(comm: <MPI_Comm as Handle>::Mpich, buffer: usize) -> i64 {
     }
 }
 
+/// Returns the same for the datatypes that are sent, which are not read if the data are in place.
+pub fn senders(comm: <MPI_Comm as Handle>::Mpich, sendbuf: usize) -> i64 {
+    match is_in_place(sendbuf) {
+        true => 0,
+        false => members(comm),
+    }
+}
+
 /// Returns the number of neighbours that this rank sends to.
-pub fn destinations(comm: <MPI_Comm as Handle>::Mpich, buffer: usize) -> i64 {
-    neighbours(comm, buffer, |(_, destinations)| destinations)
+pub fn destinations(comm: <MPI_Comm as Handle>::Mpich) -> i64 {
+    neighbours(comm, |(_, destinations)| destinations)
 }
 
 /// Returns the number of neighbours that this rank receives from.
-pub fn sources(comm: <MPI_Comm as Handle>::Mpich, buffer: usize) -> i64 {
-    neighbours(comm, buffer, |(sources, _)| sources)
+pub fn sources(comm: <MPI_Comm as Handle>::Mpich) -> i64 {
+    neighbours(comm, |(sources, _)| sources)
 }
 
 fn neighbours(
     comm: <MPI_Comm as Handle>::Mpich,
-    buffer: usize,
     side: impl FnOnce((usize, usize)) -> usize,
 ) -> i64 {
-    if is_in_place(buffer) {
-        return 0;
-    }
     let Ok(comm) = comm_of(MPI_Comm::ours(comm)) else {
         return 0;
     };
