@@ -112,11 +112,7 @@ fn unsupported(name: &str, parameters: &[Parameter]) -> String {
 fn prototypes<'a>(prefix: &str, functions: impl Iterator<Item = &'a Prototype<'a>>) -> String {
     let mut text = String::new();
     for function in functions {
-        let parameters: Vec<String> = function
-            .parameters
-            .iter()
-            .map(|of| of.in_rust())
-            .collect();
+        let parameters: Vec<String> = function.parameters.iter().map(|of| of.in_rust()).collect();
         let _ = writeln!(
             text,
             "const _: unsafe extern \"C\" fn({}) -> {} = {prefix}{};",

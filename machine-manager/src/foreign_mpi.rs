@@ -60,9 +60,8 @@ fn cure(library: &str, provides: impl FnOnce(&[u8]) -> bool) -> String {
             "BCS-MPI has a {name}, too, but the program names the folder of the other one: `patchelf --remove-rpath` \
              takes it out of a program, and for mpi4py set MPI4PY_LIBMPI={name}"
         ),
-        false => {
-            "build it with the mpicc of BCS-MPI, or start it with the mpiexec of that MPI".to_owned()
-        }
+        false => "build it with the mpicc of BCS-MPI, or start it with the mpiexec of that MPI"
+            .to_owned(),
     }
 }
 

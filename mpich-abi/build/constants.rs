@@ -57,6 +57,10 @@ const HANDLES: [&str; 10] = [
     "MPI_Datatype",
 ];
 
+/// A datatype of C that the standard has only in Fortran. The handle of C is the usual one, because
+/// an MPICH without 16-bit reals in Fortran has `MPI_DATATYPE_NULL` for the other one.
+const FLOAT16: [&str; 2] = ["MPIX_C_FLOAT16", "MPI_REAL2"];
+
 /// Generates tables of integers, and MPICH's constants by their names.
 pub(crate) fn tables(list: &str) -> String {
     let mpich: BTreeMap<&str, i64> = constants_of(list).map(|of| (of.name, of.value)).collect();
@@ -67,7 +71,10 @@ pub(crate) fn tables(list: &str) -> String {
             continue;
         };
         if let Some(table) = table_of(&constant) {
-            tables.entry(table).or_default().push((constant.value, *value));
+            tables
+                .entry(table)
+                .or_default()
+                .push((constant.value, *value));
         }
     }
     for (name, pairs) in tables {
@@ -93,15 +100,21 @@ pub(crate) fn handles(list: &str) -> String {
     for kind in HANDLES {
         let mut known: Vec<(i64, i64)> = Vec::new();
         for constant in constants().filter(|of| of.kind == kind) {
-            let Some(&value) = mpich.get(constant.name) else {
-                continue;
+            let names = match constant.name == FLOAT16[1] {
+                true => &FLOAT16[..],
+                false => &[constant.name],
             };
+            let values: Vec<i64> = names
+                .iter()
+                .filter_map(|name| mpich.get(name).copied())
+                .collect();
             let place = usize::try_from(constant.value).expect("a predefined handle is small");
-            numbers[place] = value;
-            if known.iter().all(|(theirs, _)| *theirs != value) {
-                known.push((value, constant.value));
-            }
+            numbers[place] = values.first().copied().unwrap_or_default();
+            let new = values.iter().map(|theirs| (*theirs, constant.value));
+            known.extend(new);
         }
+        known.sort_unstable();
+        known.dedup_by_key(|(theirs, _)| *theirs);
         if kind == "MPI_Datatype" {
             text += &datatypes(&mut known);
         }

@@ -89,7 +89,8 @@ impl Translated {
 
 fn translation(function: &Prototype) -> String {
     let mut text = String::new();
-    let (mut kinds, mut before, mut arguments, mut after) = (vec![], String::new(), vec![], String::new());
+    let (mut kinds, mut before, mut arguments, mut after) =
+        (vec![], String::new(), vec![], String::new());
     for parameter in &function.parameters {
         let translated = translate(function, *parameter);
         kinds.push(format!("{}: {}", parameter.name(), translated.kind));
@@ -158,7 +159,8 @@ fn handle(function: &Prototype, parameter: Parameter) -> Translated {
     }
     let length = length(function, name);
     if parameter.is_const() {
-        let before = format!("let {name} = crate::arrays::List::<{base}>::new({name}, {length});\n");
+        let before =
+            format!("let {name} = crate::arrays::List::<{base}>::new({name}, {length});\n");
         return Translated {
             before,
             ..Translated::passed(kind, format!("{name}.start()"))
@@ -198,7 +200,9 @@ fn length(function: &Prototype, name: &str) -> String {
             };
             // `MPI_IN_PLACE` takes the place of the types that are sent.
             match (side, name) {
-                ("members", "sendtypes") => "crate::arrays::senders(comm, sendbuf.addr())".to_owned(),
+                ("members", "sendtypes") => {
+                    "crate::arrays::senders(comm, sendbuf.addr())".to_owned()
+                }
                 _ => format!("crate::arrays::{side}(comm)"),
             }
         }
@@ -216,7 +220,8 @@ fn status(function: &Prototype, parameter: Parameter) -> Translated {
         return Translated::place(name, &kind, &made);
     }
     if parameter.is_const() {
-        let before = format!("let {name} = crate::statuses::KnownStatus::new({name}.cast_mut());\n");
+        let before =
+            format!("let {name} = crate::statuses::KnownStatus::new({name}.cast_mut());\n");
         return Translated {
             before,
             ..Translated::passed(kind, format!("{name}.start()"))
@@ -226,7 +231,11 @@ fn status(function: &Prototype, parameter: Parameter) -> Translated {
         true => "KnownStatus",
         false => "StatusResult",
     };
-    Translated::place(name, &kind, &format!("crate::statuses::{place}::new({name})"))
+    Translated::place(
+        name,
+        &kind,
+        &format!("crate::statuses::{place}::new({name})"),
+    )
 }
 
 /// Translates an integer that is a constant, or leaves it.

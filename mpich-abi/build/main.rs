@@ -8,8 +8,6 @@
 //!
 //! A function that a file in `src/by_hand` defines is not generated. `lists/functions.txt` has the
 //! functions that MPICH's library exports in addition to the standard's, all of them by hand.
-//! `lists/without.txt` has those of the standard that MPICH's library lacks: programs test for
-//! them, and mpi4py takes a library that has `MPI_Abi_get_version` for one of the standard ABI.
 
 mod constants;
 mod functions;
@@ -24,12 +22,10 @@ fn main() {
         println!("cargo::rerun-if-changed={input}");
     }
     let read = |file: &str| fs::read_to_string(file).unwrap_or_else(|_| panic!("{file} is there"));
-    let (more, without) = (read("lists/functions.txt"), read("lists/without.txt"));
-    let without: BTreeSet<&str> = without.lines().collect();
+    let more = read("lists/functions.txt");
     let standard: Vec<Prototype> = abi_lists::functions().collect();
     let exported: Vec<Prototype> = standard
         .iter()
-        .filter(|of| !without.contains(of.name))
         .cloned()
         .chain(more.lines().map(Prototype::parse))
         .collect();
@@ -70,7 +66,11 @@ fn defined(folder: &Path) -> BTreeSet<String> {
             let head = line.split_once('(').map_or(line, |(head, _)| head);
             let words = head.split(|of: char| !(of.is_alphanumeric() || of == '_'));
             let functions = words.filter_map(|word| word.strip_prefix('P'));
-            names.extend(functions.filter(|of| of.starts_with("MPI")).map(str::to_owned));
+            names.extend(
+                functions
+                    .filter(|of| of.starts_with("MPI"))
+                    .map(str::to_owned),
+            );
         }
     }
     names

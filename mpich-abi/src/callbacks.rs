@@ -34,9 +34,8 @@ pub type CopyFunction<H> = Option<
 >;
 
 /// A function that deletes an attribute, in MPICH's ABI.
-pub type DeleteFunction<H> = Option<
-    unsafe extern "C" fn(<H as Handle>::Mpich, c_int, *mut c_void, *mut c_void) -> c_int,
->;
+pub type DeleteFunction<H> =
+    Option<unsafe extern "C" fn(<H as Handle>::Mpich, c_int, *mut c_void, *mut c_void) -> c_int>;
 
 /// The standard's form of [`CopyFunction`].
 type OurCopyFunction<H> = Option<
@@ -192,8 +191,7 @@ pub type ConversionFunction<N> = Option<
     unsafe extern "C" fn(*mut c_void, c_int, N, *mut c_void, MPI_Offset, *mut c_void) -> c_int,
 >;
 /// A function that tells the extent of a datatype in a file, in MPICH's ABI.
-pub type ExtentFunction =
-    Option<unsafe extern "C" fn(c_int, *mut MPI_Aint, *mut c_void) -> c_int>;
+pub type ExtentFunction = Option<unsafe extern "C" fn(c_int, *mut MPI_Aint, *mut c_void) -> c_int>;
 
 /// Calls the function that converts data which are read.
 pub unsafe extern "C" fn read_conversion<N>(

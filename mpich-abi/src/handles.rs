@@ -64,7 +64,10 @@ fn made(theirs: c_int, kind: c_int, of_integer: impl FnOnce(c_int) -> Option<usi
 fn to_mpich(ours: usize, kind: c_int) -> c_int {
     match PREDEFINED.get(ours) {
         Some(theirs) => *theirs,
-        #[expect(clippy::cast_possible_truncation, reason = "the lower half is the index")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the lower half is the index"
+        )]
         None => kind | (ours as u32).cast_signed() & INDEX,
     }
 }
@@ -162,7 +165,10 @@ mod tests {
         assert_eq!(MPI_Op::ours(mpich::MPI_NO_OP), MPI_NO_OP);
         assert_eq!(MPI_Request::ours(mpich::MPI_REQUEST_NULL), MPI_REQUEST_NULL);
         assert_eq!(MPI_Message::ours(mpich::MPI_MESSAGE_NULL), MPI_MESSAGE_NULL);
-        assert_eq!((MPI_File::ours(0), MPI_FILE_NULL.to_mpich()), (MPI_FILE_NULL, 0));
+        assert_eq!(
+            (MPI_File::ours(0), MPI_FILE_NULL.to_mpich()),
+            (MPI_FILE_NULL, 0)
+        );
     }
 
     #[test]
@@ -172,10 +178,18 @@ mod tests {
         assert_eq!(theirs.cast_unsigned() >> 26, 0b10_0111);
         assert_eq!(MPI_Info::ours(theirs), info);
         let comm = MPI_Comm::ours(theirs);
-        assert_eq!(comm.0, theirs.cast_unsigned() as usize, "another kind is invalid");
+        assert_eq!(
+            comm.0,
+            theirs.cast_unsigned() as usize,
+            "another kind is invalid"
+        );
         INFOS.remove(info.0);
         assert_ne!(MPI_Info::ours(theirs), info);
-        assert_eq!(MPI_Info::ours(304).0, 304 | 1 << 63, "MPI_INFO_NULL of the standard");
+        assert_eq!(
+            MPI_Info::ours(304).0,
+            304 | 1 << 63,
+            "MPI_INFO_NULL of the standard"
+        );
     }
 
     fn bcs_info() -> bcs_mpi::mpi::Info {

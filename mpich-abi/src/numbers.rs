@@ -129,10 +129,13 @@ mod tests {
             assert_eq!(to_mpich(&pairs, *ours), *theirs);
         }
         for theirs in -10..10 {
-            assert_eq!(rank_to_mpich(rank_ours(theirs)), match theirs {
-                MPI_ROOT => INVALID,
-                _ => theirs,
-            });
+            assert_eq!(
+                rank_to_mpich(rank_ours(theirs)),
+                match theirs {
+                    MPI_ROOT => INVALID,
+                    _ => theirs,
+                }
+            );
         }
         assert_eq!(tag_ours(-1), MPI_ANY_TAG);
         assert_eq!((tag_ours(-2), tag_ours(7)), (INVALID, 7));

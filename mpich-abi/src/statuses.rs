@@ -1,7 +1,7 @@
 //! Statuses (MPI 5.0, 3.2.5).
 
-use crate::numbers::{rank_ours, rank_to_mpich, tag_ours, tag_to_mpich};
 use crate::codes;
+use crate::numbers::{rank_ours, rank_to_mpich, tag_ours, tag_to_mpich};
 use mpi_abi::c::MPI_Status;
 use smallvec::SmallVec;
 use std::ffi::c_int;
@@ -227,7 +227,10 @@ mod tests {
             ..EMPTY
         };
         theirs.take(&received);
-        assert_eq!((theirs.MPI_SOURCE, theirs.MPI_TAG, theirs.MPI_ERROR), (3, 9, 77));
+        assert_eq!(
+            (theirs.MPI_SOURCE, theirs.MPI_TAG, theirs.MPI_ERROR),
+            (3, 9, 77)
+        );
         assert_eq!(size_of::<Status>(), 20);
     }
 }

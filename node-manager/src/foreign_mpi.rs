@@ -129,8 +129,8 @@ pub(crate) fn mapped(pid: i32) -> Option<String> {
 /// this name, unless the program names folders that the linker searches before ours.
 fn linked_with(program: &Path) -> Option<String> {
     let library = program_file::names(program, is_foreign).ok()??;
-    let finds_ours = library_path::provides(&library)
-        && !program_file::has_rpath(program).unwrap_or_default();
+    let finds_ours =
+        library_path::provides(&library) && !program_file::has_rpath(program).unwrap_or_default();
     (!finds_ours).then(|| String::from_utf8_lossy(&library).into_owned())
 }
 

@@ -50,7 +50,9 @@ fn folders_of(command: &Path) -> Vec<PathBuf> {
     let Some(prefix) = command.parent().and_then(Path::parent) else {
         return Vec::new();
     };
-    let folders = LIBRARIES.iter().map(|(folder, library)| (prefix.join(folder), library));
+    let folders = LIBRARIES
+        .iter()
+        .map(|(folder, library)| (prefix.join(folder), library));
     let installed = folders.filter(|(folder, library)| folder.join(library).is_file());
     installed.map(|(folder, _)| folder).collect()
 }

@@ -4,8 +4,8 @@
 //! preloaded into an invalid file.
 
 use object::elf::{
-    DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, Dyn64, DynamicTag, ELFMAG, FileHeader64, Machine, PT_DYNAMIC, PT_INTERP, PT_LOAD,
-    PT_NOTE, ProgramHeader64, ProgramType,
+    DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, Dyn64, DynamicTag, ELFMAG, FileHeader64, Machine,
+    PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE, ProgramHeader64, ProgramType,
 };
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, ReadCache, ReadRef as _};

@@ -25,7 +25,10 @@ fn translate_integers(combiner: c_int, integers: &mut [c_int], is_large: bool) {
         let ndims = usize::try_from(ndims).unwrap_or(0);
         let begin = if is_large { 3 } else { 3 + ndims };
         let distributions = integers.get_mut(begin..begin + ndims);
-        distributions.unwrap_or_default().iter_mut().for_each(translate);
+        distributions
+            .unwrap_or_default()
+            .iter_mut()
+            .for_each(translate);
         let arguments = integers.get_mut(begin + ndims..begin + 2 * ndims);
         let arguments = arguments.unwrap_or_default().iter_mut();
         arguments
@@ -63,7 +66,14 @@ unsafe fn contents(
     let (mut counts, mut combiner) = ([0; 4], 0);
     let [ints, addresses, large, of_types] = &mut counts;
     let known = unsafe {
-        entry_PMPI_Type_get_envelope_c(datatype, ints, addresses, large, of_types, &raw mut combiner)
+        entry_PMPI_Type_get_envelope_c(
+            datatype,
+            ints,
+            addresses,
+            large,
+            of_types,
+            &raw mut combiner,
+        )
     };
     if known == MPI_SUCCESS && !integers.is_null() {
         let written = usize::try_from(counts[0].min(max_integers)).unwrap_or(0);

@@ -70,6 +70,15 @@ by_hand! {
         to_mpich(code)
     }
 
+    /// This is not the standard ABI. MPICH's library says the same of itself, and mpi4py asks it.
+    fn PMPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) {
+        let code = entry_PMPI_Abi_get_version(abi_major, abi_minor);
+        if code == MPI_SUCCESS {
+            (*abi_major, *abi_minor) = (-1, -1);
+        }
+        to_mpich(code)
+    }
+
     /// The code is the exit code of the job. Only a code of this library is translated, to its
     /// class.
     fn PMPI_Abort(comm: c_int, errorcode: c_int) {

@@ -42,6 +42,16 @@ same_integers! {
     PMPI_Session_c2f PMPI_Session_f2c
     PMPI_Type_c2f PMPI_Type_f2c
     PMPI_Win_c2f PMPI_Win_f2c
+    PMPI_Comm_toint PMPI_Comm_fromint
+    PMPI_Errhandler_toint PMPI_Errhandler_fromint
+    PMPI_Group_toint PMPI_Group_fromint
+    PMPI_Info_toint PMPI_Info_fromint
+    PMPI_Message_toint PMPI_Message_fromint
+    PMPI_Op_toint PMPI_Op_fromint
+    PMPI_Request_toint PMPI_Request_fromint
+    PMPI_Session_toint PMPI_Session_fromint
+    PMPI_Type_toint PMPI_Type_fromint
+    PMPI_Win_toint PMPI_Win_fromint
 }
 
 by_hand! {
@@ -50,6 +60,10 @@ by_hand! {
             mpi_abi::c::MPI_FILE_NULL => 0,
             file => entry_PMPI_File_toint(file),
         }
+    }
+
+    fn PMPI_File_toint(file: usize) {
+        PMPI_File_c2f(file)
     }
 
     fn PMPI_Status_c2f(c_status: *const Status, f_status: *mut Status) {
@@ -84,4 +98,10 @@ pub unsafe extern "C" fn PMPI_File_f2c(file: c_int) -> usize {
         0 => 0,
         _ => unsafe { entry_PMPI_File_fromint(file) }.to_mpich(),
     }
+}
+
+/// `MPI_File_fromint`.
+#[unsafe(export_name = "mpich_PMPI_File_fromint")]
+pub unsafe extern "C" fn PMPI_File_fromint(file: c_int) -> usize {
+    unsafe { PMPI_File_f2c(file) }
 }

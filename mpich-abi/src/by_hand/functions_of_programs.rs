@@ -22,7 +22,9 @@ use mpi_abi::objects::{Handler, SessionHandler};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Returns a function that handles errors, for the crate `mpi-abi`; `None` at address 0.
-fn error_function<H: Handle>(function: ErrorFunction<H>) -> Option<error_function::ErrorFunction<H>> {
+fn error_function<H: Handle>(
+    function: ErrorFunction<H>,
+) -> Option<error_function::ErrorFunction<H>> {
     let function = (function? as *const ()).expose_provenance();
     let call = handle_error::<H>;
     Some(error_function::ErrorFunction::Other { function, call })
