@@ -254,7 +254,7 @@ fn number(function: &Prototype, parameter: Parameter) -> Translated {
         let before = format!("let {name} = crate::arrays::{how}({name}, ndims);\n");
         return Translated {
             before,
-            ..Translated::passed(kind, format!("{name}.as_ptr()"))
+            ..Translated::passed(kind, format!("{name}.start()"))
         };
     }
     if function.name.ends_with("free_keyval") || function.name == "MPI_Keyval_free" {

@@ -30,11 +30,11 @@ unsafe fn read<T: Copy, R>(
     (0..count).map(|nth| translate(element(nth))).collect()
 }
 
-/// Handles that a call reads.
+/// Handles or constants that a call reads.
 #[derive(Debug)]
-pub struct List<H: Handle> {
+pub struct List<T> {
     is_null: bool,
-    ours: SmallVec<[H; FEW]>,
+    ours: SmallVec<[T; FEW]>,
 }
 
 impl<H: Handle> List<H> {
@@ -43,15 +43,26 @@ impl<H: Handle> List<H> {
     /// # Safety
     /// The program's array is null, or has that many elements.
     pub unsafe fn new(theirs: *const H::Mpich, count: i64) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::of(theirs, count, H::ours) }
+    }
+}
+
+impl<T> List<T> {
+    /// Reads an array.
+    ///
+    /// # Safety
+    /// The program's array is null, or has that many elements.
+    unsafe fn of<R: Copy>(theirs: *const R, count: i64, translate: impl Fn(R) -> T) -> Self {
         Self {
             is_null: theirs.is_null(),
             // SAFETY: the caller's promise.
-            ours: unsafe { read(theirs, count, H::ours) },
+            ours: unsafe { read(theirs, count, translate) },
         }
     }
 
-    /// Returns the handles, or null if the program gives none.
-    pub fn start(&self) -> *const H {
+    /// Returns the array, or null if the program gives none.
+    pub fn start(&self) -> *const T {
         match self.is_null {
             true => null(),
             false => self.ours.as_ptr(),
@@ -153,21 +164,22 @@ fn neighbours(
 /// Translates distributions of `MPI_Type_create_darray`.
 ///
 /// # Safety
-/// The program's array has that many elements.
-pub unsafe fn distribs(theirs: *const c_int, count: c_int) -> SmallVec<[c_int; FEW]> {
+/// The program's array is null, or has that many elements.
+pub unsafe fn distribs(theirs: *const c_int, count: c_int) -> List<c_int> {
+    let translate = |one| ours(&DISTRIBUTIONS, one);
     // SAFETY: the caller's promise.
-    unsafe { read(theirs, count.into(), |one| ours(&DISTRIBUTIONS, one)) }
+    unsafe { List::of(theirs, count.into(), translate) }
 }
 
 /// Translates arguments of distributions.
 ///
 /// # Safety
 /// As [`distribs`].
-pub unsafe fn dargs(theirs: *const c_int, count: c_int) -> SmallVec<[c_int; FEW]> {
+pub unsafe fn dargs(theirs: *const c_int, count: c_int) -> List<c_int> {
     let translate = |one| match one {
         mpich::MPI_DISTRIBUTE_DFLT_DARG => MPI_DISTRIBUTE_DFLT_DARG,
         _ => one,
     };
     // SAFETY: the caller's promise.
-    unsafe { read(theirs, count.into(), translate) }
+    unsafe { List::of(theirs, count.into(), translate) }
 }

@@ -66,7 +66,7 @@ static void probes(void) {
     MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
     CHECK(message == MPI_MESSAGE_NO_PROC);
     MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status);
+    MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, &status);
     CHECK(flag == 0);
 }
 
