@@ -99,18 +99,19 @@ fn translation(function: &Prototype) -> String {
         after += &translated.after;
     }
     let returns = function.result_in_rust();
-    let result = match function.returns {
-        "int" => "crate::codes::to_mpich(code)",
-        _ => "code",
+    let call = format!("entry_P{}({})", function.name, arguments.join(", "));
+    let body = match function.returns {
+        "int" => {
+            format!("{before}let code = {call};\n{after}crate::codes::to_mpich(code)")
+        }
+        _ => call,
     };
     let _ = writeln!(
         text,
         "#[unsafe(export_name = \"mpich_P{name}\")]\n\
-         pub unsafe extern \"C\" fn P{name}({kinds}) -> {returns} {{\nunsafe {{\n{before}\
-         let code = entry_P{name}({arguments});\n{after}{result}\n}}\n}}",
+         pub unsafe extern \"C\" fn P{name}({kinds}) -> {returns} {{\nunsafe {{\n{body}\n}}\n}}",
         name = function.name,
         kinds = kinds.join(", "),
-        arguments = arguments.join(", "),
     );
     text
 }

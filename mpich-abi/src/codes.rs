@@ -94,11 +94,11 @@ pub fn to_mpich(code: c_int) -> c_int {
 fn error_to_mpich(code: c_int) -> c_int {
     match code {
         0..=CLASS => class(&TO_MPICH, code),
-        IS_INSTANCE.. => {
+        _ if code >= IS_INSTANCE => {
             let number = code & NUMBER;
             number << CLASS_BITS | class(&TO_MPICH, code >> NUMBER_BITS)
         }
-        MPI_ERR_LASTCODE.. => mpich::MPI_ERR_LASTCODE + (code - MPI_ERR_LASTCODE),
+        _ if code >= MPI_ERR_LASTCODE => mpich::MPI_ERR_LASTCODE + (code - MPI_ERR_LASTCODE),
         _ => {
             let found = tool_classes().find(|(ours, _)| *ours == code);
             found.map_or(code, |(_, theirs)| *theirs)
@@ -117,18 +117,18 @@ pub fn ours(code: c_int) -> c_int {
 
 #[cold]
 fn error_ours(code: c_int) -> c_int {
-    match code {
-        0..=CLASS => match tool_classes().find(|(_, theirs)| *theirs == code) {
-            Some((ours, _)) => *ours,
-            None => class(&TO_OURS, code),
-        },
-        mpich::MPI_ERR_LASTCODE.. => MPI_ERR_LASTCODE + (code - mpich::MPI_ERR_LASTCODE),
-        0.. => {
-            let of_class = class(&TO_OURS, code);
-            IS_INSTANCE | of_class << NUMBER_BITS | code >> CLASS_BITS
-        }
-        _ => code,
+    if code < 0 {
+        return code;
     }
+    if code >= mpich::MPI_ERR_LASTCODE {
+        return MPI_ERR_LASTCODE + (code - mpich::MPI_ERR_LASTCODE);
+    }
+    if code > CLASS {
+        let of_class = class(&TO_OURS, code);
+        return IS_INSTANCE | of_class << NUMBER_BITS | code >> CLASS_BITS;
+    }
+    let of_tools = tool_classes().find(|(_, theirs)| *theirs == code);
+    of_tools.map_or_else(|| class(&TO_OURS, code), |(ours, _)| *ours)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn invalid(theirs: c_int) -> usize {
 #[inline]
 fn made(theirs: c_int, kind: c_int, of_integer: impl FnOnce(c_int) -> Option<usize>) -> usize {
     let index = theirs & INDEX;
-    let is_of_kind = theirs & IS == kind && index as usize >= FIRST;
+    let is_of_kind = theirs & IS == kind && index.unsigned_abs() as usize >= FIRST;
     let found = is_of_kind.then(|| of_integer(index)).flatten();
     found.unwrap_or_else(|| invalid(theirs))
 }
@@ -118,7 +118,7 @@ fn window(index: c_int) -> Option<usize> {
 
 #[inline]
 fn predefined_datatype(theirs: c_int) -> Option<usize> {
-    let (known, ours) = DATATYPES_BY_INDEX[(theirs & 0x7f) as usize];
+    let (known, ours) = DATATYPES_BY_INDEX[(theirs & 0x7f).unsigned_abs() as usize];
     match known == theirs {
         true => Some(ours),
         false => predefined_mpi_datatype(theirs),

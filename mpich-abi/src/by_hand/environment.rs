@@ -10,6 +10,9 @@ use mpi_abi::c::*;
 use smallvec::SmallVec;
 use std::ffi::{CStr, c_char, c_int};
 
+/// What the version of the library has after ours. There is room for much more.
+const OF_MPICH: &CStr = c" (for programs of MPICH's ABI)";
+
 /// The longest string that a function of the standard ABI writes here.
 const LONGEST: usize = 1024;
 
@@ -50,6 +53,18 @@ by_hand! {
         to_mpich(code)
     }
 
+    /// Tools that have to know options of a launcher look for the name of an MPI in this text.
+    fn PMPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) {
+        let code = entry_PMPI_Get_library_version(version, resultlen);
+        if code == MPI_SUCCESS {
+            let length = usize::try_from(*resultlen).unwrap_or(0);
+            let (end, more) = (version.add(length), OF_MPICH.to_bytes_with_nul());
+            end.copy_from_nonoverlapping(more.as_ptr().cast(), more.len());
+            *resultlen += c_int::try_from(more.len() - 1).unwrap_or(0);
+        }
+        to_mpich(code)
+    }
+
     fn PMPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_char) {
         let info = MPI_Info::ours(info);
         let (code, _) = string(key, mpich::MPI_MAX_INFO_KEY, |key| entry_PMPI_Info_get_nthkey(info, n, key));
@@ -82,11 +97,9 @@ by_hand! {
     /// The code is the exit code of the job. Only a code of this library is translated, to its
     /// class.
     fn PMPI_Abort(comm: c_int, errorcode: c_int) {
-        let known = mpi_abi::instances::sentence(codes::ours(errorcode)).is_some();
-        let code = match known && errorcode >= 0 && errorcode < mpich::MPI_ERR_LASTCODE {
-            true => errorcode & 0x7f,
-            false => errorcode,
-        };
+        let is_instance = (0..mpich::MPI_ERR_LASTCODE).contains(&errorcode)
+            && mpi_abi::instances::sentence(codes::ours(errorcode)).is_some();
+        let code = if is_instance { errorcode & 0x7f } else { errorcode };
         to_mpich(entry_PMPI_Abort(MPI_Comm::ours(comm), code))
     }
 
