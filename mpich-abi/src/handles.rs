@@ -18,6 +18,7 @@ use mpi_abi::objects::{
 };
 use mpi_abi::table::FIRST;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
@@ -50,30 +51,68 @@ fn invalid(theirs: c_int) -> usize {
     }
 }
 
+/// The handles that programs were given last, by their indices: 0 where none was. A program has no
+/// handle that it was not given, so no lock of a table is needed to find one here. If its object is
+/// gone, it is stale, which the call reports.
+type Given = [AtomicUsize; 1 << 12];
+
 /// Translates the handle of an object that the program has made: the index is that of its table.
 #[inline]
-fn made(theirs: c_int, kind: c_int, of_integer: impl FnOnce(c_int) -> Option<usize>) -> usize {
+fn made(
+    theirs: c_int,
+    (kind, given): (c_int, &Given),
+    of_integer: impl FnOnce(c_int) -> Option<usize>,
+) -> usize {
     let index = theirs & INDEX;
-    let is_of_kind = theirs & IS == kind && index.unsigned_abs() as usize >= FIRST;
-    let found = is_of_kind.then(|| of_integer(index)).flatten();
-    found.unwrap_or_else(|| invalid(theirs))
+    let place = (index.unsigned_abs() as usize).checked_sub(FIRST);
+    let Some(place) = place.filter(|_| theirs & IS == kind) else {
+        return invalid(theirs);
+    };
+    match given
+        .get(place)
+        .map(|handle| handle.load(Ordering::Relaxed))
+    {
+        Some(handle) if handle != 0 => handle,
+        _ => of_integer(index).unwrap_or_else(|| invalid(theirs)),
+    }
 }
 
 /// Translates a handle of the standard ABI whose objects in MPICH have these bits.
 #[inline(always)]
-fn to_mpich(ours: usize, kind: c_int) -> c_int {
-    match PREDEFINED.get(ours) {
-        Some(theirs) => *theirs,
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the lower half is the index"
-        )]
-        None => kind | (ours as u32).cast_signed() & INDEX,
+fn to_mpich(ours: usize, (kind, given): (c_int, &Given)) -> c_int {
+    if let Some(theirs) = PREDEFINED.get(ours) {
+        return *theirs;
     }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the lower half is the index"
+    )]
+    let index = (ours as u32).cast_signed() & INDEX;
+    let place = (index.unsigned_abs() as usize).wrapping_sub(FIRST);
+    if let Some(place) = given.get(place) {
+        let known = place.load(Ordering::Relaxed);
+        if known != ours && is_later(ours, known) {
+            place.store(ours, Ordering::Relaxed);
+        }
+    }
+    kind | index
+}
+
+/// Returns whether a handle was made after another one with its index. A function of the program may
+/// get the handle of an object that is being freed, when a new object has its place already.
+/// Generations, the highest 24 bits, wrap.
+#[inline]
+fn is_later(ours: usize, known: usize) -> bool {
+    known == 0 || ours.wrapping_sub(known).cast_signed() > 0
 }
 
 macro_rules! handles {
     ($($name:ident $kind:literal $predefined:ident $of_integer:expr;)*) => {
+        mod given {
+            use super::Given;
+            use std::sync::atomic::AtomicUsize;
+            $(pub(super) static $name: Given = [const { AtomicUsize::new(0) }; 1 << 12];)*
+        }
         $(
             impl Handle for $name {
                 type Mpich = c_int;
@@ -84,12 +123,12 @@ macro_rules! handles {
                     if let Some(ours) = $predefined(theirs) {
                         return $name(ours);
                     }
-                    $name(made(theirs, $kind << 26, $of_integer))
+                    $name(made(theirs, ($kind << 26, &given::$name), $of_integer))
                 }
 
                 #[inline]
                 fn to_mpich(self) -> c_int {
-                    to_mpich(self.0, $kind << 26)
+                    to_mpich(self.0, ($kind << 26, &given::$name))
                 }
             }
         )*
@@ -190,6 +229,17 @@ mod tests {
             304 | 1 << 63,
             "MPI_INFO_NULL of the standard"
         );
+    }
+
+    #[test]
+    fn an_old_handle_does_not_take_the_place_of_a_new_one() {
+        let [old, new] = [5, 6].map(|generation| mpi_abi::table::handle(2, 3000, generation));
+        let theirs = MPI_Datatype(new).to_mpich();
+        assert_eq!(MPI_Datatype(old).to_mpich(), theirs);
+        assert_eq!(MPI_Datatype::ours(theirs).0, new);
+        let [last, first] =
+            [0xff_ffff, 1].map(|generation| mpi_abi::table::handle(2, 0, generation));
+        assert!(is_later(first, last) && !is_later(last, first) && is_later(last, 0));
     }
 
     fn bcs_info() -> bcs_mpi::mpi::Info {
