@@ -43,16 +43,38 @@ impl ForeignMpi {
     #[must_use]
     pub fn line(&self, ranks: usize) -> Option<String> {
         let (rank, node, library) = self.found.as_ref()?;
+        let cure = cure(library, node_manager::library_path::provides);
         Some(format!(
             "rank {rank} on node {node} is a program of another MPI ({library}): it has not joined the job of {ranks}, \
-             and was rank 0 of 1; build it with the mpicc of BCS-MPI, or start it with the mpiexec of that MPI"
+             and was rank 0 of 1; {cure}"
         ))
+    }
+}
+
+/// Returns what the user can do. If we provide a library of the same name, the program has found
+/// the other one by a path of its own.
+fn cure(library: &str, provides: impl FnOnce(&[u8]) -> bool) -> String {
+    let name = library.rsplit('/').next().unwrap_or(library);
+    match provides(name.as_bytes()) {
+        true => format!(
+            "BCS-MPI has a {name}, too, but the program names the folder of the other one: `patchelf --remove-rpath` \
+             takes it out of a program, and for mpi4py set MPI4PY_LIBMPI={name}"
+        ),
+        false => "build it with the mpicc of BCS-MPI, or start it with the mpiexec of that MPI"
+            .to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_could_use_ours_is_told_how() {
+        let told = |provided| cure("/opt/mpich/lib/libmpi.so.12", |_| provided);
+        assert!(told(true).contains("patchelf --remove-rpath"));
+        assert!(told(false).starts_with("build it with the mpicc of BCS-MPI"));
+    }
 
     #[test]
     fn a_job_of_another_mpi_is_told_and_fails() {

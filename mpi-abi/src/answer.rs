@@ -276,13 +276,13 @@ pub fn run_with_session_handler<T>(
 }
 
 /// Treats an error as a session's handler requires.
-fn handle_in_session(mut handle: MPI_Session, handler: SessionHandler, error: &Error) {
-    let mut code = CODE.get();
+fn handle_in_session(handle: MPI_Session, handler: SessionHandler, error: &Error) {
+    let code = CODE.get();
     match handler {
         SessionHandler::Return => {}
         SessionHandler::User(function) => {
             // SAFETY: the program's promise: it is a function of this type.
-            call_user_function(|_| unsafe { function(&raw mut handle, &raw mut code) });
+            call_user_function(|_| unsafe { function.call(handle, code) });
         }
         SessionHandler::Fatal | SessionHandler::Abort => end(error),
     }
@@ -455,12 +455,12 @@ pub fn ask_of_file(code: c_int) {
 
 /// Treats an error as the handler of `MPI_FILE_NULL` requires.
 fn handle_of_file(handler: FileHandler, error: &Error) {
-    let (mut handle, mut code) = (MPI_FILE_NULL, error.code());
+    let code = error.code();
     match handler {
         FileHandler::Return => {}
         FileHandler::User(function) => {
             // SAFETY: the program's promise: it is a function of this type.
-            call_user_function(|_| unsafe { function(&raw mut handle, &raw mut code) });
+            call_user_function(|_| unsafe { function.call(MPI_FILE_NULL, code) });
         }
         FileHandler::Fatal | FileHandler::Abort => end(error),
     }

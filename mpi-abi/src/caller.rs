@@ -1,6 +1,6 @@
 //! The place of a call in the program: its return address.
 //!
-//! A function of the ABI begins with a few instructions (made by `build.rs`) that store the return
+//! A function of the ABI begins with a few instructions (the crate `abi-lists` makes them) that store the return
 //! address in a thread-local variable. Then it continues in Rust, which cannot read its own return
 //! address. The variable is read only where a place is reported: by a rank that is about to sleep,
 //! by the MDS, and for a new request or a sent message.
@@ -77,21 +77,5 @@ mod tests {
             address()
         });
         assert_eq!((inner, address()), (8, 7));
-    }
-
-    /// A function of the list, called as C does.
-    #[test]
-    fn a_call_leaves_its_return_address() {
-        unsafe extern "C" {
-            fn MPI_Wtick() -> f64;
-            fn PMPI_Wtick() -> f64;
-        }
-        for call in [MPI_Wtick, PMPI_Wtick] {
-            unsafe { bcs_caller_set(0) };
-            let tick = unsafe { call() };
-            let here = a_call_leaves_its_return_address as fn() as usize as u64;
-            assert!(tick > 0.0);
-            assert!(address().wrapping_sub(here) < 4096, "{:#x}", address());
-        }
     }
 }

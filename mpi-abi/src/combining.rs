@@ -23,7 +23,18 @@ type Large = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut
 pub enum UserFunction {
     Small(Small),
     Large(Large),
+    /// A function of another ABI: its address, what calls it, and the most elements that one call
+    /// can take.
+    Other {
+        function: usize,
+        call: OtherCall,
+        most: usize,
+    },
 }
+
+/// Calls a function of another ABI: with the elements of both vectors, their number, and their
+/// datatype.
+pub type OtherCall = unsafe fn(usize, [*mut c_void; 2], MPI_Count, MPI_Datatype);
 
 impl From<Small> for UserFunction {
     fn from(function: Small) -> Self {
@@ -43,6 +54,7 @@ impl UserFunction {
         match self {
             Self::Small(_) => c_int::MAX.unsigned_abs() as usize,
             Self::Large(_) => isize::MAX.unsigned_abs(),
+            Self::Other { most, .. } => most,
         }
     }
 
@@ -62,7 +74,7 @@ impl UserFunction {
             let part = (count - done).min(self.most());
             let distance = done.cast_signed().wrapping_mul(extent);
             let from = invec.wrapping_offset(distance).cast_mut().cast();
-            let both = inoutvec.wrapping_offset(distance).cast();
+            let both: *mut c_void = inoutvec.wrapping_offset(distance).cast();
             // The function may overwrite its arguments.
             let mut handle = handle;
             match self {
@@ -75,6 +87,11 @@ impl UserFunction {
                     let mut len = MPI_Count::try_from(part).expect("it is no more than the most");
                     // SAFETY: the caller's promise.
                     unsafe { function(from, both, &raw mut len, &raw mut handle) };
+                }
+                Self::Other { function, call, .. } => {
+                    let len = MPI_Count::try_from(part).expect("it is no more than the most");
+                    // SAFETY: the caller's promise.
+                    unsafe { call(function, [from, both], len, handle) };
                 }
             }
             done += part;

@@ -3,12 +3,9 @@
 //! return, so a program can continue without MPI's files.
 
 use crate::c::MPI_File;
+use crate::error_function::ErrorFunction;
 use bcs_core::lockstep;
-use std::ffi::c_int;
 use std::sync::Mutex;
-
-/// A function of the program that handles errors of files.
-pub type FileFunction = unsafe extern "C" fn(*mut MPI_File, *mut c_int, ...);
 
 /// The treatment of errors of files.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +13,7 @@ pub enum FileHandler {
     Fatal,
     Abort,
     Return,
-    User(FileFunction),
+    User(ErrorFunction<MPI_File>),
 }
 
 static HANDLER: Mutex<FileHandler> = Mutex::new(FileHandler::Return);

@@ -41,12 +41,13 @@ const CLASS_BITS: u32 = 30 - NUMBER_BITS;
 
 /// The last errors of this process, by their numbers modulo [`KEPT`].
 static LAST: Mutex<RecentErrors> = Mutex::new(RecentErrors {
-    next: 0,
+    next: 1,
     errors: Vec::new(),
 });
 
 struct RecentErrors {
-    /// The number of the next error.
+    /// The number of the next error. 0 is none: in MPICH's ABI (the crate `mpich-abi`) a code with
+    /// this number would equal its class.
     next: u32,
     errors: Vec<Instance>,
 }
@@ -89,7 +90,7 @@ impl Instance {
 impl RecentErrors {
     fn add(&mut self, error: &Error, from: u64) -> c_int {
         let number = self.next;
-        self.next = (number + 1) % NUMBERS;
+        self.next = (number % (NUMBERS - 1)) + 1;
         let class = error.class.code().unsigned_abs() << NUMBER_BITS;
         let code = (IS_INSTANCE | class | number).cast_signed();
         let (instance, place) = (Instance::of(error, code, from), place_of(number));
@@ -107,7 +108,7 @@ impl RecentErrors {
 }
 
 fn place_of(number: u32) -> usize {
-    number as usize % KEPT
+    number.wrapping_sub(1) as usize % KEPT
 }
 
 /// Returns the code for an error, which names this instance from now on, or the program's own code
@@ -184,7 +185,7 @@ mod tests {
 
     fn empty() -> RecentErrors {
         RecentErrors {
-            next: 0,
+            next: 1,
             errors: Vec::new(),
         }
     }

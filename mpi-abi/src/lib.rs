@@ -1,4 +1,4 @@
-//! `libmpi_abi.so.1`: the MPI 5.0 standard ABI in C (chapter 20) over [`bcs_mpi`].
+//! The MPI 5.0 standard ABI in C (chapter 20) over [`bcs_mpi`]: what `libmpi_abi.so.1` does.
 //!
 //! | module | is |
 //! |---|---|
@@ -6,6 +6,7 @@
 //! | [`answer`] | the results of calls: error codes, error handlers, panics |
 //! | [`caller`] | the place of a call in the program |
 //! | [`table`], [`objects`] | the objects behind handles |
+//! | [`error_function`] | functions of the program that handle errors |
 //! | [`files`] | the error handler of `MPI_FILE_NULL`, which functions of files call |
 //! | [`generalized_request`] | requests whose operation the program executes itself |
 //! | [`combining`] | functions of the program that combine elements |
@@ -23,10 +24,11 @@
 //! **Both names.** Each function is `PMPI_...`, and also the weak `MPI_...`. If a tool wraps
 //! `MPI_Send`, programs call the tool's function, which calls `PMPI_Send` itself. Both names store
 //! their return address ([`caller`]), and jump to the function in Rust, `entry_PMPI_...`, which is
-//! not visible outside.
+//! not visible outside. The names are in the crate `standard-abi`. The crate `mpich-abi` has the
+//! names of MPICH's ABI, whose functions call the ones here.
 //!
 //! **What is generated.** `standard/` has the standard's list of functions and constants. From it
-//! `build.rs` generates the names, the constants, a check that each function has the standard's
+//! `build.rs` generates the constants, a check that each function has the standard's
 //! type, and, for each function that is not implemented, one that returns
 //! `MPI_ERR_UNSUPPORTED_OPERATION`. The implemented functions are in `calls`. The BCS API's header
 //! is `include/bcs.h`, and is checked in the same way.
@@ -56,6 +58,7 @@ pub mod c;
 pub mod caller;
 pub mod calls;
 pub mod combining;
+pub mod error_function;
 pub mod files;
 pub mod generalized_request;
 pub mod instances;
@@ -68,5 +71,3 @@ pub mod unsupported;
 
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
-
-std::arch::global_asm!(include_str!(concat!(env!("OUT_DIR"), "/names.s")));

@@ -4,6 +4,7 @@ use crate::answer::error;
 use crate::c::*;
 use crate::caller;
 use crate::combining::ProgramOp;
+use crate::error_function::ErrorFunction;
 use crate::generalized_request::GeneralizedRequest;
 use crate::keyvals::Key;
 use crate::table::{Shards, Table};
@@ -120,7 +121,7 @@ pub enum SessionHandler {
     Fatal,
     Abort,
     Return,
-    User(unsafe extern "C" fn(*mut MPI_Session, *mut c_int, ...)),
+    User(ErrorFunction<MPI_Session>),
 }
 
 impl Session {
@@ -146,8 +147,8 @@ impl Session {
 pub enum Handler {
     Comm(ErrorHandler),
     Session(SessionHandler),
-    Win(MPI_Win_errhandler_function),
-    File(MPI_File_errhandler_function),
+    Win(ErrorFunction<MPI_Win>),
+    File(ErrorFunction<MPI_File>),
 }
 
 /// A derived datatype.

@@ -4,8 +4,12 @@
 //! look at processes that have not joined the job: at the libraries that they have mapped while
 //! they run, and after their end, when nothing is mapped any more, at those that their file is
 //! linked with.
+//!
+//! Our libraries of other ABIs have the names of those MPIs' libraries. A file is known as ours by
+//! functions and variables that only ours has.
 
 use crate::control::{FromManager, JobStart};
+use crate::library_path;
 use crate::program_file;
 use crate::rank_process::RankProcess;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +41,9 @@ const ABI: &str = "libmpi_abi";
 /// Its file, whose name goes on with a version.
 const ABI_FILE: &[u8] = b"libmpi_abi.so";
 
-/// A function that ours has in addition to those of MPI (`bcs.h`).
-const OWN_CALL: &[u8] = b"bcs_barrier";
+/// What ours have in addition to MPI's names: a function of `bcs.h`, and the variable of the library
+/// of MPICH's ABI (`mpich-abi/src/variables.rs`).
+const OWN_NAMES: [&[u8]; 2] = [b"bcs_barrier", b"bcs_mpich_abi"];
 
 /// Returns whether a library's file name is that of another MPI.
 fn is_foreign(name: &[u8]) -> bool {
@@ -120,10 +125,13 @@ pub(crate) fn mapped(pid: i32) -> Option<String> {
     None
 }
 
-/// Finds the library of another MPI that a program is linked with.
+/// Finds the library of another MPI that a program is linked with. It is ours if we provide one of
+/// this name, unless the program names folders that the linker searches before ours.
 fn linked_with(program: &Path) -> Option<String> {
     let library = program_file::names(program, is_foreign).ok()??;
-    Some(String::from_utf8_lossy(&library).into_owned())
+    let finds_ours =
+        library_path::provides(&library) && !program_file::has_rpath(program).unwrap_or_default();
+    (!finds_ours).then(|| String::from_utf8_lossy(&library).into_owned())
 }
 
 fn in_maps(maps: &[u8]) -> Option<String> {
@@ -134,17 +142,23 @@ fn in_maps(maps: &[u8]) -> Option<String> {
     });
     let path = paths.find(|path| {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-        is_foreign(name) || name.starts_with(ABI_FILE) && !is_ours(path)
+        (is_foreign(name) || name.starts_with(ABI_FILE)) && !is_ours(path)
     })?;
     Some(String::from_utf8_lossy(path).into_owned())
 }
 
-/// Returns whether a library of the standard ABI has the call that only ours has.
+/// Returns whether a library has a name that only ours have.
 fn is_ours(path: &[u8]) -> bool {
-    let is_own_call = |name: &[u8]| name == OWN_CALL;
-    let found = program_file::names(Path::new(OsStr::from_bytes(path)), is_own_call);
-    // A file that cannot be read is not reported.
-    !matches!(found, Ok(None))
+    let is_own_name = |name: &[u8]| OWN_NAMES.contains(&name);
+    let found = program_file::names(Path::new(OsStr::from_bytes(path)), is_own_name);
+    match found {
+        Ok(found) => found.is_some(),
+        // A file that cannot be read tells its name alone. The standard ABI's may be ours.
+        Err(_) => {
+            let name = path.rsplit(|&byte| byte == b'/').next();
+            name.is_some_and(|name| name.starts_with(ABI_FILE))
+        }
+    }
 }
 
 #[cfg(test)]

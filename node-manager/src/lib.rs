@@ -36,7 +36,7 @@ mod input_pipes;
 mod job_memory;
 mod launcher_link;
 mod leak_collector;
-mod library_path;
+pub mod library_path;
 pub mod limits;
 mod local_ranks;
 mod lost_launcher;

@@ -4,8 +4,8 @@
 //! preloaded into an invalid file.
 
 use object::elf::{
-    DT_STRSZ, DT_STRTAB, DynamicTag, ELFMAG, FileHeader64, Machine, PT_DYNAMIC, PT_INTERP, PT_LOAD,
-    PT_NOTE, ProgramHeader64, ProgramType,
+    DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, Dyn64, DynamicTag, ELFMAG, FileHeader64, Machine,
+    PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE, ProgramHeader64, ProgramType,
 };
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, ReadCache, ReadRef as _};
@@ -130,6 +130,21 @@ pub(crate) fn names(
     }
 }
 
+/// Returns whether the program in a file names folders that the dynamic linker searches before those
+/// of `LD_LIBRARY_PATH`: it has an `RPATH`, and no `RUNPATH`.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn has_rpath(file: &Path) -> Result<bool, PreloadRefusal> {
+    let file = ReadCache::new(File::open(file)?);
+    let Some(elf) = Elf::read(&file)? else {
+        return Ok(false);
+    };
+    let entries = elf.dynamic()?;
+    let has = |tag: DynamicTag| entries.iter().any(|one| one.d_tag.get(ORDER) == tag);
+    Ok(has(DT_RPATH) && !has(DT_RUNPATH))
+}
+
 /// Returns the last component of a path.
 fn last_of(path: &[u8]) -> Option<&[u8]> {
     path.rsplit(|byte| *byte == b'/').next()
@@ -211,16 +226,21 @@ impl<'a> Elf<'a> {
         Ok(self.find_name(is_watcher)?.is_some())
     }
 
+    /// Returns what the file tells the dynamic linker.
+    fn dynamic(&self) -> Result<&'a [Dyn64<LittleEndian>], PreloadRefusal> {
+        match self.segments(PT_DYNAMIC).next().transpose()? {
+            Some(dynamic) => Ok(dynamic.dynamic(ORDER, self.file)?.unwrap_or_default()),
+            None => Ok(&[]),
+        }
+    }
+
     /// Finds the first of the names in question among the libraries and functions that are linked
     /// at its start.
     fn find_name(
         &self,
         is_sought: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<&'a [u8]>, PreloadRefusal> {
-        let Some(dynamic) = self.segments(PT_DYNAMIC).next().transpose()? else {
-            return Ok(None);
-        };
-        let entries = dynamic.dynamic(ORDER, self.file)?.unwrap_or_default();
+        let entries = self.dynamic()?;
         let value = |tag: DynamicTag| {
             let entry = entries.iter().find(|one| one.d_tag.get(ORDER) == tag);
             entry.map(|entry| entry.d_val.get(ORDER))

@@ -1,5 +1,5 @@
 //! The installation for C programmers. It contains `lib/libmpi_abi.so.1`, `include/mpi.h` and
-//! `bcs.h`, `bin/mpicc` and the other wrappers, launchers, the heap that they preload
+//! `bcs.h`, `lib/mpich/libmpi.so.12`, `bin/mpicc` and the other wrappers, launchers, the heap that they preload
 //! (`lib/libbcs_heap.so`), and files for build systems, shells and `man`.
 //!
 //! | module | contains |
@@ -7,7 +7,7 @@
 //! | [`standard`] | the standard's lists of functions and constants, from the crate `mpi-abi` |
 //! | [`header`] | `mpi.h`, generated from these lists |
 //! | [`bcs`] | `bcs.h`, the paper's API |
-//! | [`library`] | the link step of the shared library |
+//! | [`library`] | the link step of the shared libraries |
 //! | [`wrappers`] | compiler wrappers |
 //! | [`packages`] | files for CMake and `pkg-config` |
 //! | [`share`] | manual pages, and completions of shells |
@@ -27,19 +27,23 @@ pub mod wrappers;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 pub use debug_info::DebugInfo;
+
+use library::Abi;
 
 /// The build products to install.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildArtifacts<'a> {
     /// The `bcs` command.
     pub command: &'a Path,
-    /// The archive that cargo builds from the crate `mpi-abi`: `libmpi_abi.a`.
+    /// The archive that cargo builds from the crate `standard-abi`: `libstandard_abi.a`.
     pub archive: &'a Path,
+    /// The archive that cargo builds from the crate `mpich-abi`: `libmpich_abi.a`.
+    pub mpich_archive: &'a Path,
     /// The library that cargo builds from the crate `heap-preload`: [`HEAP`].
     pub heap: &'a Path,
     /// Whether the installed files keep their debug information.
@@ -48,6 +52,13 @@ pub struct BuildArtifacts<'a> {
 
 /// The name of the heap that `bcs run` preloads. It looks for the file next to itself and here.
 pub const HEAP: &str = "libbcs_heap.so";
+
+/// The folder of the library of MPICH's ABI, below `lib`.
+pub const MPICH_FOLDER: &str = "mpich";
+
+/// Other names of this library: the one that compilers are given, and the one that Debian's MPICH
+/// has.
+const MPICH_NAMES: [&str; 2] = ["libmpi.so", "libmpich.so.12"];
 
 /// The names under which the `bcs` command is a launcher.
 pub const LAUNCHERS: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
@@ -70,15 +81,29 @@ pub fn install(parts: BuildArtifacts, prefix: &Path) -> Result<()> {
     write(&prefix.join("include/bcs.h"), bcs::HEADER)?;
     let lib = prefix.join("lib");
     make_folder(&lib)?;
-    library::link(parts.archive, &lib.join(library::SONAME))?;
+    library::link(Abi::Standard, parts.archive, &lib.join(library::SONAME))?;
     link(library::SONAME, &lib.join("libmpi_abi.so"))?;
+    let mpich = install_mpich(parts.mpich_archive, &lib.join(MPICH_FOLDER))?;
     copy(parts.heap, &lib.join(HEAP))?;
-    for file in [bin.join("bcs"), lib.join(library::SONAME), lib.join(HEAP)] {
+    let standard = lib.join(library::SONAME);
+    for file in [bin.join("bcs"), standard, mpich, lib.join(HEAP)] {
         debug_info::strip(&file, parts.debug_info)?;
     }
     wrappers::write_all(prefix)?;
     packages::write_all(prefix)?;
     share::write_all(prefix)
+}
+
+/// Installs the library of MPICH's ABI into a folder of its own, where no linker looks for
+/// libraries. Returns its path.
+fn install_mpich(archive: &Path, folder: &Path) -> Result<PathBuf> {
+    make_folder(folder)?;
+    let library = folder.join(Abi::Mpich.soname());
+    library::link(Abi::Mpich, archive, &library)?;
+    for name in MPICH_NAMES {
+        link(Abi::Mpich.soname(), &folder.join(name))?;
+    }
+    Ok(library)
 }
 
 fn make_folder(folder: &Path) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The link step of `libmpi_abi.so.1`.
+//! The link step of the shared libraries: `libmpi_abi.so.1`, and `libmpi.so.12` of MPICH's ABI.
 
 use std::fs;
 use std::path::Path;
@@ -8,32 +8,54 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{bcs, write};
 
-/// The soname, which programs record when they are linked.
-pub const SONAME: &str = "libmpi_abi.so.1";
-
-/// Returns the list of exported symbols. `-Bsymbolic-functions` binds calls within the library
-/// directly. A tool therefore intercepts the program's calls, and not the library's own.
-fn export_list() -> String {
-    let bcs: Vec<&str> = bcs::functions().collect();
-    let bcs = bcs.join("; ");
-    format!("{{ global: MPI_*; PMPI_*; {bcs}; local: *; }};\n")
+/// A shared library of an ABI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abi {
+    /// The standard's.
+    Standard,
+    /// MPICH's.
+    Mpich,
 }
 
-/// Links the archive that cargo builds from the crate `mpi-abi`.
+/// The soname of the standard ABI's library.
+pub const SONAME: &str = "libmpi_abi.so.1";
+
+impl Abi {
+    /// Returns the soname, which programs record when they are linked.
+    #[must_use]
+    pub fn soname(self) -> &'static str {
+        match self {
+            Self::Standard => SONAME,
+            Self::Mpich => "libmpi.so.12",
+        }
+    }
+
+    /// Returns the list of exported symbols. `-Bsymbolic-functions` binds calls within the library
+    /// directly. A tool therefore intercepts the program's calls, and not the library's own.
+    fn exports(self) -> String {
+        let more = match self {
+            Self::Standard => bcs::functions().collect::<Vec<_>>().join("; "),
+            Self::Mpich => "MPIX_*; PMPIX_*; MPIR_*; bcs_mpich_abi".to_owned(),
+        };
+        format!("{{ global: MPI_*; PMPI_*; {more}; local: *; }};\n")
+    }
+}
+
+/// Links the archive that cargo builds from the crate of an ABI, `standard-abi` or `mpich-abi`.
 ///
 /// # Errors
 ///
 /// The C compiler (`CC`, or `cc`) cannot be run, or fails.
-pub fn link(archive: &Path, library: &Path) -> Result<()> {
+pub fn link(abi: Abi, archive: &Path, library: &Path) -> Result<()> {
     let exports = library.with_extension("exports");
-    write(&exports, &export_list())?;
+    write(&exports, &abi.exports())?;
     // A running program may have mapped the old file, so the link makes a new one and renames it.
     let fresh = library.with_extension("new");
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(&compiler)
         .args(["-shared", "-o"])
         .arg(&fresh)
-        .arg(format!("-Wl,-soname,{SONAME}"))
+        .arg(format!("-Wl,-soname,{}", abi.soname()))
         .arg(format!("-Wl,--version-script={}", exports.display()))
         .args([
             "-Wl,-Bsymbolic-functions",

@@ -3,17 +3,19 @@
 //!
 //! The C program is generated from the standard's list of functions. The type and the name of each
 //! parameter select a generator from `tests/random/random.h`. The calls of the BCS API are in
-//! `tests/random/bcs_calls.h`. `BCS_RANDOM_CALLS` and `BCS_RANDOM_SEED` set the number of calls and
+//! `tests/random/bcs_calls.h`. The same program is built with MPICH's header, for our library of
+//! MPICH's ABI. `BCS_RANDOM_CALLS` and `BCS_RANDOM_SEED` set the number of calls and
 //! the seed.
 
 mod installed;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
 use installed::{installed, succeeded};
+use toolchain::library::Abi;
 
 /// Functions that end the program, or wait for ever, for any arguments.
 const LEFT_OUT: [&str; 6] = [
@@ -209,18 +211,25 @@ fn call(prototype: &str) -> Option<(String, String)> {
     Some((name.to_owned(), text))
 }
 
-fn program() -> String {
+fn program(abi: Abi) -> String {
     let calls: Vec<(String, String)> = toolchain::standard::FUNCTIONS
         .lines()
         .filter_map(call)
         .collect();
-    let mut text = String::from("#include \"random.h\"\n#include \"bcs_calls.h\"\n");
+    let mut text = String::from("#include \"random.h\"\n");
+    let of_bcs: Vec<String> = match abi {
+        Abi::Standard => toolchain::bcs::functions().map(str::to_owned).collect(),
+        Abi::Mpich => Vec::new(),
+    };
+    if !of_bcs.is_empty() {
+        text += "#include \"bcs_calls.h\"\n";
+    }
     for (_, call) in &calls {
         let _ = writeln!(text, "{call}");
     }
     text += "static const struct { const char *name; int (*call)(void); int makes_a_type; } all[] = {\n";
     let names = calls.into_iter().map(|(name, _)| name);
-    for name in names.chain(toolchain::bcs::functions().map(str::to_owned)) {
+    for name in names.chain(of_bcs) {
         let _ = writeln!(
             text,
             "{{\"{name}\", call_{name}, {}}},",
@@ -232,24 +241,33 @@ fn program() -> String {
 
 /// Compiles the program and runs it alone.
 fn run_calls(folder: &Path, prefix: &Path, words: &[&str]) {
+    let program = compiled(folder, &prefix.join("bin/mpicc_abi"), Abi::Standard, words);
+    run(&mut Command::new(program));
+}
+
+/// Compiles the program by a compiler wrapper.
+fn compiled(folder: &Path, wrapper: &Path, abi: Abi, words: &[&str]) -> PathBuf {
     let source = folder.join("calls.c");
-    fs::write(&source, program()).expect("there is room");
+    fs::write(&source, program(abi)).expect("there is room");
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random");
     let program = folder.join("calls");
-    let mut compile = Command::new(prefix.join("bin/mpicc_abi"));
+    let mut compile = Command::new(wrapper);
     compile
         .args(["-std=gnu11", "-Wall", "-Werror", "-O1", "-I"])
         .arg(tests)
         .args(words);
     succeeded(compile.arg("-o").arg(&program).arg(&source));
+    program
+}
+
+/// Runs the program alone.
+fn run(program: &mut Command) {
     let number = |name: &str, usual: &str| env::var(name).unwrap_or_else(|_| usual.to_owned());
     let calls = number("BCS_RANDOM_CALLS", "1000000");
     let seed = number("BCS_RANDOM_SEED", "1");
     // Leak detection is off: random calls free little.
-    let mut run = Command::new(&program);
-    run.args([&calls, &seed])
-        .env("ASAN_OPTIONS", "detect_leaks=0");
-    let said = succeeded(&mut run);
+    let program = program.args([&calls, &seed]);
+    let said = succeeded(program.env("ASAN_OPTIONS", "detect_leaks=0"));
     assert!(said.starts_with(&format!("{calls} calls")), "{said}");
 }
 
@@ -259,6 +277,29 @@ fn random_calls() {
     let prefix = folder.path().join("installed");
     installed(&prefix);
     run_calls(folder.path(), &prefix, &[]);
+}
+
+/// The program is built by MPICH's own wrapper, and our library takes the place of MPICH's.
+#[test]
+fn random_calls_of_mpichs_abi() {
+    let peer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers/mpich");
+    let wrapper = peer.join("bin/mpicc");
+    if !wrapper.is_file() {
+        let required = "BCS_REQUIRE_MPICH";
+        assert!(
+            env::var_os(required).is_none(),
+            "MPICH is not installed, and {required} is set"
+        );
+        eprintln!("skipped: MPICH is not installed (cargo xtask peers)");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room");
+    let prefix = folder.path().join("installed");
+    installed(&prefix);
+    // The header marks some functions as deprecated, and its handles are integers.
+    let words = ["-Wno-error", "-w"];
+    let program = compiled(folder.path(), &wrapper, Abi::Mpich, &words);
+    run(Command::new(program).env("LD_LIBRARY_PATH", prefix.join("lib/mpich")));
 }
 
 /// Builds the library and the program for AddressSanitizer, which needs a nightly toolchain, and
@@ -276,15 +317,15 @@ fn random_calls_under_the_address_sanitizer() {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/asan");
     let mut build = Command::new("cargo");
     build
-        .args(["+nightly", "build", "-p", "mpi-abi", "--target", HOST])
+        .args(["+nightly", "build", "-p", "standard-abi", "--target", HOST])
         .arg("--target-dir")
         .arg(&target)
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env_remove("CARGO")
         .env_remove("RUSTUP_TOOLCHAIN");
     succeeded(&mut build);
-    let archive = target.join(HOST).join("debug/libmpi_abi.a");
+    let archive = target.join(HOST).join("debug/libstandard_abi.a");
     let library = prefix.join("lib").join(toolchain::library::SONAME);
-    toolchain::library::link(&archive, &library).expect("it can be linked");
+    toolchain::library::link(Abi::Standard, &archive, &library).expect("it can be linked");
     run_calls(folder.path(), &prefix, &["-fsanitize=address"]);
 }

@@ -70,11 +70,12 @@ pub(crate) fn install_from(
     let libraries = build(
         "the libraries for C programs",
         CommandProfile::Release,
-        &["mpi-abi", "heap-preload"],
+        &["standard-abi", "mpich-abi", "heap-preload"],
     )?;
     let parts = BuildArtifacts {
         command: &command.join("bcs"),
-        archive: &libraries.join("libmpi_abi.a"),
+        archive: &libraries.join("libstandard_abi.a"),
+        mpich_archive: &libraries.join("libmpich_abi.a"),
         heap: &libraries.join(toolchain::HEAP),
         debug_info,
     };

@@ -7,6 +7,7 @@ use crate::answer::{
     Outcome, ask_of_file, call_user_function, code_for_handler, comm_of, error, run_on_file,
 };
 use crate::c::*;
+use crate::error_function::ErrorFunction;
 use crate::files::{self, FileHandler};
 use crate::instances;
 use crate::objects::{ERROR_HANDLERS, Handler, SessionHandler, place, put, text};
@@ -74,7 +75,7 @@ fn file_handler(handle: MPI_Errhandler) -> Result<FileHandler> {
         MPI_ERRORS_RETURN => return Ok(FileHandler::Return),
         MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
         MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
-            Some(Handler::File(Some(function))) => return Ok(FileHandler::User(function)),
+            Some(Handler::File(function)) => return Ok(FileHandler::User(function)),
             Some(_) => format!("the error handler {number:#x} is not for files"),
             None => format!("{number:#x} is no error handler"),
         },
@@ -89,7 +90,7 @@ fn file_handle(handler: FileHandler) -> MPI_Errhandler {
         FileHandler::Abort => MPI_ERRORS_ABORT,
         FileHandler::Return => MPI_ERRORS_RETURN,
         FileHandler::User(function) => {
-            MPI_Errhandler(ERROR_HANDLERS.insert(Handler::File(Some(function))))
+            MPI_Errhandler(ERROR_HANDLERS.insert(Handler::File(function)))
         }
     }
 }
@@ -114,9 +115,33 @@ fn create<F>(
     let Some(function) = function else {
         return Err(error(ErrorClass::Arg, "the function is at address 0").into());
     };
+    insert_error_handler(errhandler, || make(function))
+}
+
+/// Returns a handle for a new error handler. The library of another ABI makes handlers of its own
+/// functions.
+///
+/// # Errors
+/// If there is no place for the handle.
+pub fn insert_error_handler(
+    errhandler: *mut MPI_Errhandler,
+    handler: impl FnOnce() -> Handler,
+) -> Outcome {
     let errhandler = place(errhandler)?;
-    *errhandler = MPI_Errhandler(ERROR_HANDLERS.insert(make(function)));
+    *errhandler = MPI_Errhandler(ERROR_HANDLERS.insert(handler()));
     Ok(())
+}
+
+impl Handler {
+    /// Makes an error handler for communicators.
+    #[must_use]
+    pub fn of_comm(function: ErrorFunction<MPI_Comm>) -> Self {
+        Self::Comm(ErrorHandler::create(move |_, _| {
+            let code = code_for_handler();
+            // SAFETY: the program's promise: it is a function of this type.
+            call_user_function(|comm| unsafe { function.call(comm, code) });
+        }))
+    }
 }
 
 /// Error classes of the tool information interface (15.3.10).
@@ -179,27 +204,19 @@ fn remove(number: c_int, is_class: bool) -> Outcome {
 
 calls! {
     fn PMPI_Comm_create_errhandler(comm_errhandler_fn: MPI_Comm_errhandler_function, errhandler: *mut MPI_Errhandler) {
-        create(comm_errhandler_fn, errhandler, |function| {
-            Handler::Comm(ErrorHandler::create(move |_, _| {
-                let mut code = code_for_handler();
-                call_user_function(|mut comm| {
-                    // SAFETY: the program's promise: it is a function of this type.
-                    unsafe { function(&raw mut comm, &raw mut code) }
-                });
-            }))
-        })
+        create(comm_errhandler_fn, errhandler, |function| Handler::of_comm(ErrorFunction::Standard(function)))
     }
 
     fn PMPI_Session_create_errhandler(session_errhandler_fn: MPI_Session_errhandler_function, errhandler: *mut MPI_Errhandler) {
-        create(session_errhandler_fn, errhandler, |function| Handler::Session(SessionHandler::User(function)))
+        create(session_errhandler_fn, errhandler, |function| Handler::Session(SessionHandler::User(ErrorFunction::Standard(function))))
     }
 
     fn PMPI_Win_create_errhandler(win_errhandler_fn: MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler) {
-        create(win_errhandler_fn, errhandler, |function| Handler::Win(Some(function)))
+        create(win_errhandler_fn, errhandler, |function| Handler::Win(ErrorFunction::Standard(function)))
     }
 
     fn PMPI_File_create_errhandler(file_errhandler_fn: MPI_File_errhandler_function, errhandler: *mut MPI_Errhandler) {
-        create(file_errhandler_fn, errhandler, |function| Handler::File(Some(function)))
+        create(file_errhandler_fn, errhandler, |function| Handler::File(ErrorFunction::Standard(function)))
     }
 
     fn PMPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) {

@@ -2,13 +2,24 @@
 
 use super::calls;
 use super::collectives::apart;
-use crate::answer::error;
+use crate::answer::{Outcome, error};
 use crate::c::*;
 use crate::combining::{ProgramOp, UserFunction, op_on};
 use crate::objects::{OPS, buffer, list_mut, predefined_op, put};
 use crate::state;
 use bcs_mpi::mpi::{ErrorClass, reduce_local};
 use std::ffi::{c_int, c_void};
+
+/// Makes an operation of a function of the program.
+///
+/// # Errors
+/// Before `MPI_Init`, or if there is no place for the handle.
+pub fn insert_operation(function: UserFunction, commute: c_int, op: *mut MPI_Op) -> Outcome {
+    state::process()?;
+    put(op, MPI_OP_NULL)?;
+    let made = ProgramOp::new(function, commute != 0);
+    Ok(put(op, MPI_Op(OPS.insert(made)))?)
+}
 
 calls! {
     fn PMPI_Op_create | PMPI_Op_create_c(user_fn: F, commute: c_int, op: *mut MPI_Op) {
@@ -17,9 +28,7 @@ calls! {
             let reason = "the function of the operation is at address 0";
             return Err(error(ErrorClass::Arg, reason).into());
         };
-        put(op, MPI_OP_NULL)?;
-        let made = ProgramOp::new(UserFunction::from(function), commute != 0);
-        Ok(put(op, MPI_Op(OPS.insert(made)))?)
+        insert_operation(UserFunction::from(function), commute, op)
     }
 
     fn PMPI_Op_free(op: *mut MPI_Op) {

@@ -127,7 +127,10 @@ pub(super) fn answer(
 ) -> Outcome {
     let error = match final_status(taken, answer) {
         Ok(status) => {
-            tell(place, status);
+            match taken {
+                Some(_) => tell(place, status),
+                None => tell_nothing(place),
+            }
             return Ok(());
         }
         Err(error) => error,

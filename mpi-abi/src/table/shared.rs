@@ -96,7 +96,9 @@ impl<T> Table<T> {
     /// Returns the Fortran form of a handle; that of the null handle if the handle is invalid.
     pub fn to_integer(&self, handle: usize) -> Option<i32> {
         if handle >= FIRST {
-            self.with(handle, |_| ())?;
+            let (index, generation) = parts(self.kind, handle)?;
+            let known = self.read(|slots| slots.generation(index))?;
+            (known == generation).then_some(())?;
         }
         to_integer(handle)
     }
@@ -167,8 +169,11 @@ mod tests {
         let table = Table::new(4);
         let (kept, lost) = (table.reserve(), table.reserve());
         assert_eq!((table.get(kept), table.get(lost)), (None, None));
+        let integer = table.to_integer(lost).expect("it is a handle already");
+        assert_eq!(table.of_integer(integer), Some(lost));
         table.fill(kept, Some("kept"));
         table.fill(lost, None);
+        assert_eq!(table.of_integer(integer), None);
         assert_eq!(table.get(kept), Some("kept"));
         let next = table.insert("next");
         assert_eq!((table.get(lost), table.get(next)), (None, Some("next")));

@@ -105,10 +105,17 @@ impl<T> Slots<T> {
         Some((index, self.slots[index].generation))
     }
 
-    /// Returns the generation of the object with this index.
+    /// Returns the generation of the object with this index, or of the reserved place.
+    #[inline]
     pub(super) fn generation(&self, index: usize) -> Option<u32> {
         let slot = self.slots.get(index)?;
-        slot.value.as_ref().map(|_| slot.generation)
+        let is_held = slot.value.is_some() || self.is_reserved(index);
+        is_held.then_some(slot.generation)
+    }
+
+    #[cold]
+    fn is_reserved(&self, index: usize) -> bool {
+        !self.free.contains(&index)
     }
 
     /// Returns the number of used and reserved places.

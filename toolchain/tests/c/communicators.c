@@ -50,7 +50,9 @@ int main(int argc, char **argv)
     CHECK(part == MPI_COMM_NULL);
     MPI_Comm_free(&copy);
     MPI_Comm_free(&grid);
+#ifndef MPICH /* There a handle is the integer, whatever it stands for. */
     CHECK(MPI_Comm_fromint(MPI_Comm_toint(stale)) != stale);
+#endif
     MPI_Finalize();
     return 0;
 }

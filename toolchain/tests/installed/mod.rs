@@ -34,7 +34,8 @@ pub(crate) fn installed(prefix: &Path) {
     cargo(&words);
     let parts = BuildArtifacts {
         command: &products.join("bcs"),
-        archive: &products.join("libmpi_abi.a"),
+        archive: &products.join("libstandard_abi.a"),
+        mpich_archive: &products.join("libmpich_abi.a"),
         heap: &products.join(toolchain::HEAP),
         debug_info: DebugInfo::Stripped,
     };
