@@ -9,6 +9,7 @@
 //! | [`bcs`] | `bcs.h`, the paper's API |
 //! | [`library`] | the link step of the shared library |
 //! | [`wrappers`] | compiler wrappers |
+//! | [`fortran`] | modules, `mpif.h`, the glue under them, and `mpifort` |
 //! | [`packages`] | files for CMake and `pkg-config` |
 //! | [`share`] | manual pages, and completions of shells |
 //!
@@ -16,6 +17,7 @@
 
 pub mod bcs;
 mod debug_info;
+pub mod fortran;
 pub mod header;
 pub mod library;
 pub mod packages;
@@ -76,6 +78,7 @@ pub fn install(parts: BuildArtifacts, prefix: &Path) -> Result<()> {
         files.iter().try_for_each(|file| debug_info::strip(file))?;
     }
     wrappers::write_all(prefix)?;
+    fortran::write_all(prefix)?;
     packages::write_all(prefix)?;
     share::write_all(prefix)
 }
