@@ -200,10 +200,12 @@ static inline void give_text(char *to, size_t length, const char *text)
 /* Gives a procedure another name. */
 #define ALIAS(procedure, name) extern __typeof(procedure) name __attribute__((alias(#procedure)));
 
-#define DONE(code)             \
-    do {                       \
-        if (ierror)            \
-            *ierror = (code);  \
+/* Returns a code, if it is wanted. The code may be a call. */
+#define DONE(code)            \
+    do {                      \
+        int done = (code);    \
+        if (ierror)           \
+            *ierror = done;   \
     } while (0)
 
 /* Fails with a sentence, by the handler of MPI_COMM_SELF. */
