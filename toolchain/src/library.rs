@@ -11,12 +11,15 @@ use crate::{bcs, write};
 /// The soname, which programs record when they are linked.
 pub const SONAME: &str = "libmpi_abi.so.1";
 
+/// The function by which the glue of Fortran tells the place of a call (`mpi-abi/src/caller.rs`).
+pub const OUTER_CALLER: &str = "bcs_outer_caller";
+
 /// Returns the list of exported symbols. `-Bsymbolic-functions` binds calls within the library
 /// directly. A tool therefore intercepts the program's calls, and not the library's own.
 fn export_list() -> String {
     let bcs: Vec<&str> = bcs::functions().collect();
     let bcs = bcs.join("; ");
-    format!("{{ global: MPI_*; PMPI_*; {bcs}; local: *; }};\n")
+    format!("{{ global: MPI_*; PMPI_*; {bcs}; {OUTER_CALLER}; local: *; }};\n")
 }
 
 /// Links the archive that cargo builds from the crate `mpi-abi`.

@@ -92,6 +92,8 @@ fn compile_glue(prefix: &Path) -> Result<()> {
     let fresh = work.join(GLUE);
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(&compiler)
+        // A procedure in one piece: places of calls depend on that (`mpi-abi/src/caller.rs`).
+        .arg("-fno-reorder-blocks-and-partition")
         .args(["-shared", "-fPIC", "-O2", "-std=gnu11", "-o"])
         .arg(&fresh)
         .arg(format!("-Wl,-soname,{GLUE}"))
