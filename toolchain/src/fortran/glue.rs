@@ -119,6 +119,13 @@ fn procedures(function: &Function, profiling: &str, specials: &BTreeSet<String>)
         if !is_choice {
             text += &as_f08(&format!("{prefix}{base}"));
         }
+        // The module mpi declares the procedure for both types of an address.
+        if function.parameters.iter().any(|of| of.name == "baseptr") {
+            text += &format!("ALIAS({prefix}{base}_, {prefix}{base}_cptr_)\n");
+            let cptr = format!("{prefix}{base}_cptr");
+            text +=
+                &other_names(&cptr).replace(&format!("({cptr}_,"), &format!("({prefix}{base}_,"));
+        }
     } else if !is_choice {
         let name = format!("{prefix}{full}_f08");
         text += &procedure(function, profiling, &name, Form::Old);

@@ -316,15 +316,16 @@ ATTRIBUTES(comm, Comm)
 ATTRIBUTES(type, Datatype)
 ATTRIBUTES(win, Win)
 
-/* A generalized request, until its free_fn is called. */
+/* A generalized request, until its free_fn is called. Its functions get the program's own variable,
+ * as with other implementations: programs let free_fn change it. */
 struct generalized {
     function *query;
     function *free;
     function *cancel;
-    intptr_t extra_state;
+    intptr_t *extra_state;
 };
 
-struct generalized *bcs_fortran_generalized(function *query, function *free, function *cancel, intptr_t extra_state)
+struct generalized *bcs_fortran_generalized(function *query, function *free, function *cancel, intptr_t *extra_state)
 {
     struct generalized *request = malloc(sizeof(*request));
     if (!request)
@@ -337,7 +338,7 @@ int bcs_fortran_query(void *extra, MPI_Status *status)
 {
     struct generalized *request = extra;
     int code = MPI_SUCCESS;
-    ((void (*)(intptr_t *, int *, int *))request->query)(&request->extra_state, (int *)status, &code);
+    ((void (*)(intptr_t *, int *, int *))request->query)(request->extra_state, (int *)status, &code);
     return code;
 }
 
@@ -345,7 +346,7 @@ int bcs_fortran_free(void *extra)
 {
     struct generalized *request = extra;
     int code = MPI_SUCCESS;
-    ((void (*)(intptr_t *, int *))request->free)(&request->extra_state, &code);
+    ((void (*)(intptr_t *, int *))request->free)(request->extra_state, &code);
     free(request);
     return code;
 }
@@ -354,6 +355,6 @@ int bcs_fortran_cancel(void *extra, int complete)
 {
     struct generalized *request = extra;
     int code = MPI_SUCCESS, logical = logical_of(complete);
-    ((void (*)(intptr_t *, int *, int *))request->cancel)(&request->extra_state, &logical, &code);
+    ((void (*)(intptr_t *, int *, int *))request->cancel)(request->extra_state, &logical, &code);
     return code;
 }

@@ -239,7 +239,7 @@ MPI_Win_copy_attr_function bcs_fortran_win_copy;
 MPI_Win_delete_attr_function bcs_fortran_win_delete;
 
 struct generalized;
-struct generalized *bcs_fortran_generalized(void (*query)(void), void (*free)(void), void (*cancel)(void), intptr_t extra_state);
+struct generalized *bcs_fortran_generalized(void (*query)(void), void (*free)(void), void (*cancel)(void), intptr_t *extra_state);
 MPI_Grequest_query_function bcs_fortran_query;
 MPI_Grequest_free_function bcs_fortran_free;
 MPI_Grequest_cancel_function bcs_fortran_cancel;

@@ -184,7 +184,7 @@ void FORTRAN(mpi_grequest_start)(void (*query_fn)(void), void (*free_fn)(void), 
 {
     ENTER;
     MPI_Request request_c = MPI_REQUEST_NULL;
-    struct generalized *made = bcs_fortran_generalized(query_fn, free_fn, cancel_fn, *extra_state);
+    struct generalized *made = bcs_fortran_generalized(query_fn, free_fn, cancel_fn, extra_state);
     int code = CALL(MPI_Grequest_start)(bcs_fortran_query, bcs_fortran_free, bcs_fortran_cancel, made, &request_c);
     if (code != MPI_SUCCESS)
         free(made);
@@ -403,6 +403,105 @@ void FORTRAN(mpi_session_detach_buffer_f08)(int *session, void *buffer_addr, int
 {
     ENTER;
     DONE(CALL(MPI_Session_detach_buffer)(Session_of(*session), buffer_addr, size));
+}
+
+/* Procedures that MPI 3 removed, and that old programs call. Their addresses and extents are
+ * integers of 4 bytes. */
+#define SHORT(name, call)                                                                       \
+    MPI_Aint lower = 0, extent = 0;                                                             \
+    int code = CALL(MPI_Type_get_extent)(Datatype_of(*datatype), &lower, &extent);              \
+    if (code == MPI_SUCCESS && (call) != (int)(call))                                           \
+        code = bcs_fortran_fail(MPI_ERR_ARG, "the result of " name " has no room in an INTEGER" \
+                                " of 4 bytes; call MPI_TYPE_GET_EXTENT");                       \
+    if (code == MPI_SUCCESS)                                                                    \
+        *result = (int)(call);                                                                  \
+    DONE(code)
+
+void FORTRAN(mpi_type_extent)(int *datatype, int *result, int *ierror)
+{
+    ENTER;
+    SHORT("MPI_TYPE_EXTENT", extent);
+}
+
+void FORTRAN(mpi_type_lb)(int *datatype, int *result, int *ierror)
+{
+    ENTER;
+    SHORT("MPI_TYPE_LB", lower);
+}
+
+void FORTRAN(mpi_type_ub)(int *datatype, int *result, int *ierror)
+{
+    ENTER;
+    SHORT("MPI_TYPE_UB", lower + extent);
+}
+
+void FORTRAN(mpi_address)(void *location, int *address, int *ierror)
+{
+    ENTER;
+    MPI_Aint full = 0;
+    int code = CALL(MPI_Get_address)(address_of(location), &full);
+    if (code == MPI_SUCCESS && full != (int)full)
+        code = bcs_fortran_fail(MPI_ERR_ARG, "an address has no room in an INTEGER of 4 bytes; call MPI_GET_ADDRESS");
+    *address = (int)full;
+    DONE(code);
+}
+
+void FORTRAN(mpi_type_hvector)(int *count, int *blocklength, int *stride, int *oldtype, int *newtype, int *ierror)
+{
+    ENTER;
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    int code = CALL(MPI_Type_create_hvector)(*count, *blocklength, *stride, Datatype_of(*oldtype), &made);
+    *newtype = of_Datatype(made);
+    DONE(code);
+}
+
+void FORTRAN(mpi_type_hindexed)(int *count, int *blocklengths, int *displacements, int *oldtype, int *newtype, int *ierror)
+{
+    ENTER;
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    ARRAY_OF(MPI_Aint, displacements, *count);
+    for (int nth = 0; nth < displacements_count; nth++)
+        displacements_c[nth] = displacements[nth];
+    int code = CALL(MPI_Type_create_hindexed)(*count, blocklengths, displacements_c, Datatype_of(*oldtype), &made);
+    FREE_ARRAY(displacements);
+    *newtype = of_Datatype(made);
+    DONE(code);
+}
+
+void FORTRAN(mpi_type_struct)(int *count, int *blocklengths, int *displacements, int *types, int *newtype, int *ierror)
+{
+    ENTER;
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    ARRAY_OF(MPI_Aint, displacements, *count);
+    ARRAY_OF(MPI_Datatype, types, *count);
+    for (int nth = 0; nth < displacements_count; nth++)
+        displacements_c[nth] = displacements[nth];
+    Datatypes_of(types_c, types, types_count);
+    int code = CALL(MPI_Type_create_struct)(*count, blocklengths, displacements_c, types_c, &made);
+    FREE_ARRAY(displacements);
+    FREE_ARRAY(types);
+    *newtype = of_Datatype(made);
+    DONE(code);
+}
+
+void FORTRAN(mpi_errhandler_create)(void (*comm_errhandler_fn)(void), int *errhandler, int *ierror)
+{
+    FORTRAN(mpi_comm_create_errhandler)(comm_errhandler_fn, errhandler, ierror);
+}
+
+void FORTRAN(mpi_errhandler_set)(int *comm, int *errhandler, int *ierror)
+{
+    ENTER;
+    DONE(CALL(MPI_Comm_set_errhandler)(Comm_of(*comm), Errhandler_of(*errhandler)));
+}
+
+void FORTRAN(mpi_errhandler_get)(int *comm, int *errhandler, int *ierror)
+{
+    ENTER;
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+    int code = CALL(MPI_Comm_get_errhandler)(Comm_of(*comm), &made);
+    *errhandler = of_Errhandler(made);
+    DONE(code);
 }
 
 /* Processes that are started. An array of arguments ends with a blank one. */
