@@ -102,6 +102,18 @@ const FORTRAN: [(&str, &str); 11] = [
     ("Win", "MPI_Win"),
 ];
 
+/// The status of `mpi_f08`, which has the bytes of C's (19.3.5). The ABI lacks its names.
+const F08_STATUSES: &str = r"typedef MPI_Status MPI_F08_status;
+#define MPI_Status_c2f08(from, to) (*(to) = *(from), MPI_SUCCESS)
+#define MPI_Status_f082c(from, to) (*(to) = *(from), MPI_SUCCESS)
+#define MPI_Status_f2f08(from, to) MPI_Status_f2c(from, to)
+#define MPI_Status_f082f(from, to) MPI_Status_c2f(from, to)
+#define PMPI_Status_c2f08(from, to) MPI_Status_c2f08(from, to)
+#define PMPI_Status_f082c(from, to) MPI_Status_f082c(from, to)
+#define PMPI_Status_f2f08(from, to) PMPI_Status_f2c(from, to)
+#define PMPI_Status_f082f(from, to) PMPI_Status_c2f(from, to)
+";
+
 /// The macro that enables those names: `mpicc` defines it, `mpicc_abi` does not.
 pub const FORTRAN_NAMES: &str = "BCS_MPI_FORTRAN_NAMES";
 
@@ -160,6 +172,7 @@ pub fn text() -> String {
             "#define PMPI_{name}_f2c(integer) PMPI_{name}_fromint(integer) /* {kind} */"
         );
     }
+    text.push_str(F08_STATUSES);
     text.push_str("#endif\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     text
 }

@@ -19,6 +19,9 @@ for word; do
         --showme:version|-showme:version) show=version; continue ;;
         -fc=*) chosen=${word#-fc=}; continue ;;
         -c|-S|-E|-M|-MM|-fsyntax-only) links=no ;;
+        -fdefault-integer-8|-i8|-integer-size=64)
+            echo "$name: BCS-MPI has integers of 4 bytes; leave out $word, and declare long integers" >&2
+            exit 1 ;;
     esac
     set -- "$@" "$word"
 done
