@@ -1,6 +1,7 @@
 //! The installation for programmers in C and Fortran. It contains `lib/libmpi_abi.so.1`,
 //! `include/mpi.h` and `bcs.h`, `bin/mpicc` and the other wrappers, what Fortran needs, launchers,
-//! the heap that they preload (`lib/libbcs_heap.so`), and files for build systems, shells and `man`.
+//! the heap that they preload (`lib/libbcs_heap.so`), and files for build systems, shells and
+//! `man`.
 //!
 //! | module | contains |
 //! |---|---|

@@ -1,15 +1,15 @@
-//! What Fortran makes of each parameter of the standard's C functions.
+//! The form in Fortran of each parameter of the standard's C functions.
 //!
 //! The standard derives the bindings of both languages from one description. The list of C
-//! prototypes holds nearly all of it: types say most, and the standard's names of parameters say
-//! the rest (a `flag` is a LOGICAL, an `array_of_indices` counts from 1). The few rules that neither
-//! says are the tables of this file.
+//! prototypes holds nearly all of it. Types say most, and the standard's names of parameters say
+//! the rest: a `flag` is a LOGICAL, and an `array_of_indices` counts from 1. The few rules that
+//! neither says are the tables of this file.
 
 use crate::standard::FUNCTIONS;
 
 /// How the values of a parameter go: into the call, out of it, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum Intent {
     In,
     Out,
     InOut,
@@ -61,47 +61,47 @@ impl Integer {
     }
 }
 
-/// What a parameter is in Fortran.
+/// The form of a parameter in Fortran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A buffer of any type.
-    Choice(Direction),
+    Choice(Intent),
     /// An integer by its value.
     Value(Integer),
     /// An integer, or an array of them, that C may use where it is.
-    Place(Integer, Direction),
+    Place(Integer, Intent),
     /// The same as an array.
-    Array(Integer, Direction),
+    Array(Integer, Intent),
     /// An array of triples.
     Triples,
     /// A logical.
-    Logical(Direction),
+    Logical(Intent),
     /// An array of logicals; the length is an expression of C.
-    Logicals(Direction, &'static str),
+    Logicals(Intent, &'static str),
     /// An index that counts from 1.
     Index,
     /// Such indices, as many as the parameter `outcount` says.
     Indices,
     /// Weights of edges, which may be one of two sentinels.
-    Weights(Direction),
+    Weights(Intent),
     /// A handle, by the name of its kind.
-    Handle(&'static str, Direction),
+    Handle(&'static str, Intent),
     /// An array of handles; the length is an expression of C.
-    Handles(&'static str, Direction, &'static str),
+    Handles(&'static str, Intent, &'static str),
     /// A text for the library.
     TextIn,
     /// A text of the library; the expression is the room that C needs.
     TextOut(&'static str),
     /// A status, which may be ignored.
-    Status(Direction),
+    Status(Intent),
     /// An array of statuses, which may be ignored.
     Statuses,
     /// An address of memory that the library returns.
     Pointer,
     /// A function of the program, by the name of its type.
-    Function(&'static str),
+    UserFunction(&'static str),
     /// A value of the size of an address, which the library keeps for the program.
-    Kept(Direction),
+    Kept(Intent),
     /// An array of texts, or an array of arrays of them.
     Texts(&'static str),
     /// An array of error codes, which may be ignored.
@@ -115,7 +115,7 @@ pub(super) struct Parameter {
     pub(super) kind: Kind,
 }
 
-/// What a function returns in Fortran.
+/// The result of a function in Fortran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returns {
     /// It is a subroutine with the argument `ierror`.
@@ -128,7 +128,7 @@ pub(super) enum Returns {
 
 /// A function of the standard that Fortran has.
 #[derive(Debug, Clone)]
-pub(super) struct Function {
+pub(super) struct FortranFunction {
     /// The name in C: `MPI_Send_c`.
     pub(super) name: &'static str,
     pub(super) parameters: Vec<Parameter>,
@@ -191,7 +191,7 @@ fn is_in_fortran(name: &str) -> bool {
         && !only_c_ends.iter().any(|end| name.ends_with(end))
 }
 
-impl Function {
+impl FortranFunction {
     /// Returns all functions, in the order of the list.
     ///
     /// # Panics
@@ -242,7 +242,7 @@ impl Function {
     }
 }
 
-fn parse(line: &'static str) -> Option<Function> {
+fn parse(line: &'static str) -> Option<FortranFunction> {
     let (head, rest) = line.split_once('(').expect("a prototype has a parenthesis");
     let (returns, name) = head.rsplit_once(' ').expect("a prototype has a type");
     if !is_in_fortran(name) {
@@ -259,7 +259,7 @@ fn parse(line: &'static str) -> Option<Function> {
         _ if name == "MPI_Pcontrol" => Returns::Nothing,
         _ => Returns::Code,
     };
-    Some(Function {
+    Some(FortranFunction {
         name,
         parameters,
         returns,
@@ -277,8 +277,8 @@ fn parameter(function: &'static str, c: &'static str) -> Parameter {
     let name = rest_name.split('[').next().expect("a name");
     let depth = rest.matches('*').count() + rest.matches('[').count();
     let direction = match constant {
-        true => Direction::In,
-        false => Direction::Out,
+        true => Intent::In,
+        false => Intent::Out,
     };
     let kind = match (word, depth) {
         ("void", 1) => pointer(function, name, direction),
@@ -288,7 +288,7 @@ fn parameter(function: &'static str, c: &'static str) -> Parameter {
         ("MPI_Status", _) if name.starts_with("array") => Kind::Statuses,
         ("MPI_Status", _) => Kind::Status(status_direction(function, constant)),
         ("int", 2) if rest.contains("[3]") => Kind::Triples,
-        _ if word.contains("_function") => Kind::Function(word),
+        _ if word.contains("_function") => Kind::UserFunction(word),
         _ => match Integer::of(word) {
             Some(integer) => integer_kind(
                 function,
@@ -305,21 +305,21 @@ fn parameter(function: &'static str, c: &'static str) -> Parameter {
     Parameter { name, kind }
 }
 
-fn status_direction(function: &str, constant: bool) -> Direction {
+fn status_direction(function: &str, constant: bool) -> Intent {
     match constant {
-        true => Direction::In,
-        false if function.starts_with("MPI_Status_set_") => Direction::InOut,
-        false => Direction::Out,
+        true => Intent::In,
+        false if function.starts_with("MPI_Status_set_") => Intent::InOut,
+        false => Intent::Out,
     }
 }
 
 /// Returns what a `void *` is.
-fn pointer(function: &'static str, name: &str, direction: Direction) -> Kind {
+fn pointer(function: &'static str, name: &str, direction: Intent) -> Kind {
     let creates_key = function.ends_with("create_keyval") || function == "MPI_Keyval_create";
     match name {
-        "extra_state" => Kind::Kept(Direction::In),
-        "attribute_val" if function.contains("get") => Kind::Kept(Direction::Out),
-        "attribute_val" => Kind::Kept(Direction::In),
+        "extra_state" => Kind::Kept(Intent::In),
+        "attribute_val" if function.contains("get") => Kind::Kept(Intent::Out),
+        "attribute_val" => Kind::Kept(Intent::In),
         "baseptr" => Kind::Pointer,
         "buffer_addr" => Kind::Pointer,
         _ => {
@@ -334,7 +334,7 @@ fn integer_kind(
     name: &str,
     integer: Integer,
     depth: usize,
-    direction: Direction,
+    direction: Intent,
     is_array: bool,
 ) -> Kind {
     let logical = ["flag", "reorder", "commute", "high", "weighted"];
@@ -346,30 +346,24 @@ fn integer_kind(
         ("periods", _) if function == "MPI_Cart_get" => Kind::Logicals(direction, "*maxdims"),
         ("periods", _) => Kind::Logicals(direction, "*ndims"),
         ("remain_dims", _) => Kind::Logicals(direction, "dimensions(*comm)"),
-        (_, 0) if logical.contains(&name) => Kind::Logical(Direction::In),
-        (_, 1) if logical.contains(&name) => Kind::Logical(Direction::Out),
+        (_, 0) if logical.contains(&name) => Kind::Logical(Intent::In),
+        (_, 1) if logical.contains(&name) => Kind::Logical(Intent::Out),
         (_, 0) => Kind::Value(integer),
         _ if is_array && name == "dims" && function == "MPI_Dims_create" => {
-            Kind::Array(integer, Direction::InOut)
+            Kind::Array(integer, Intent::InOut)
         }
         _ if is_array => Kind::Array(integer, direction),
-        ("position" | "buflen" | "pset_len", _) => Kind::Place(integer, Direction::InOut),
+        ("position" | "buflen" | "pset_len", _) => Kind::Place(integer, Intent::InOut),
         ("comm_keyval" | "type_keyval" | "win_keyval" | "keyval", _)
             if function.contains("free") =>
         {
-            Kind::Place(integer, Direction::InOut)
+            Kind::Place(integer, Intent::InOut)
         }
         _ => Kind::Place(integer, direction),
     }
 }
 
-fn handle(
-    function: &'static str,
-    name: &str,
-    word: &str,
-    depth: usize,
-    direction: Direction,
-) -> Kind {
+fn handle(function: &'static str, name: &str, word: &str, depth: usize, direction: Intent) -> Kind {
     let word = word.trim_start_matches("MPI_");
     let found = HANDLES.iter().find(|(kind, _)| *kind == word);
     let (kind, _) = found.unwrap_or_else(|| panic!("{function} has the unknown type {word}"));
@@ -377,11 +371,11 @@ fn handle(
     let changes = CHANGES_HANDLE.contains(&base) || base.ends_with("some") || base.ends_with("all");
     let is_changed = changes && !(base.ends_with("mrecv") && name == "request");
     let direction = match direction {
-        Direction::Out if is_changed => Direction::InOut,
+        Intent::Out if is_changed => Intent::InOut,
         other => other,
     };
     match (name, depth) {
-        (_, 0) => Kind::Handle(kind, Direction::In),
+        (_, 0) => Kind::Handle(kind, Intent::In),
         ("array_of_requests", _) if function.ends_with("some") => {
             Kind::Handles(kind, direction, "*incount")
         }

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::functions::{Direction, Function, Integer, Kind, Parameter, Returns};
+use super::functions::{FortranFunction, Integer, Intent, Kind, Parameter, Returns};
 
 /// The sources that are written by hand, and the generated one includes or stands beside.
 pub(super) const SOURCES: [(&str, &str); 4] = [
@@ -28,7 +28,7 @@ pub(super) fn calls() -> String {
     for profiling in ["", "P"] {
         let special = specials(profiling);
         text += &special.text;
-        for function in Function::all() {
+        for function in FortranFunction::all() {
             text += &procedures(&function, profiling, &special.names);
         }
     }
@@ -104,7 +104,7 @@ fn as_f08(name: &str) -> String {
     )
 }
 
-fn procedures(function: &Function, profiling: &str, specials: &BTreeSet<String>) -> String {
+fn procedures(function: &FortranFunction, profiling: &str, specials: &BTreeSet<String>) -> String {
     let base = function.base().to_lowercase();
     let full = function.name.to_lowercase();
     let prefix = profiling.to_lowercase();
@@ -164,7 +164,7 @@ struct Parts {
     blocks: Vec<(String, String)>,
 }
 
-fn procedure(function: &Function, profiling: &str, name: &str, form: Form) -> String {
+fn procedure(function: &FortranFunction, profiling: &str, name: &str, form: Form) -> String {
     let mut parts = Parts::default();
     for parameter in &function.parameters {
         match form {
@@ -223,7 +223,7 @@ fn procedure(function: &Function, profiling: &str, name: &str, form: Form) -> St
 }
 
 /// Adds a parameter that comes by its address.
-fn pass(parts: &mut Parts, function: &Function, parameter: &Parameter) {
+fn pass(parts: &mut Parts, function: &FortranFunction, parameter: &Parameter) {
     let Parameter { name, kind } = *parameter;
     let of_c = |of: &str| format!("{name}_c{of}");
     let (declared, argument) = match kind {
@@ -238,7 +238,7 @@ fn pass(parts: &mut Parts, function: &Function, parameter: &Parameter) {
         Kind::Statuses => (format!("int *{name}"), format!("statuses_of({name})")),
         Kind::Codes => (format!("int *{name}"), format!("codes_of({name})")),
         Kind::Pointer => (format!("void *{name}"), name.to_owned()),
-        Kind::Logical(Direction::In) => (format!("int *{name}"), format!("*{name} != 0")),
+        Kind::Logical(Intent::In) => (format!("int *{name}"), format!("*{name} != 0")),
         Kind::Logical(_) => {
             let _ = writeln!(parts.before, "    int {name}_c = 0;");
             let _ = writeln!(parts.after, "    *{name} = logical_of({name}_c);");
@@ -279,7 +279,7 @@ fn pass(parts: &mut Parts, function: &Function, parameter: &Parameter) {
             );
             (format!("char *{name}"), of_c(""))
         }
-        Kind::Function(_) | Kind::Kept(_) | Kind::Texts(_) => {
+        Kind::UserFunction(_) | Kind::Kept(_) | Kind::Texts(_) => {
             panic!("{} must be a special one for {name}", function.name)
         }
     };
@@ -287,7 +287,7 @@ fn pass(parts: &mut Parts, function: &Function, parameter: &Parameter) {
     parts.arguments.push(argument);
 }
 
-fn logicals(parts: &mut Parts, name: &str, direction: Direction, length: &str) -> (String, String) {
+fn logicals(parts: &mut Parts, name: &str, direction: Intent, length: &str) -> (String, String) {
     let length = match length {
         "dimensions(*comm)" => "bcs_fortran_dimensions(Comm_of(*comm))",
         other => other,
@@ -295,7 +295,7 @@ fn logicals(parts: &mut Parts, name: &str, direction: Direction, length: &str) -
     let _ = writeln!(parts.before, "    ARRAY_OF(int, {name}, {length});");
     let each = format!("    for (int nth = 0; nth < {name}_count; nth++)\n        ");
     match direction {
-        Direction::In => {
+        Intent::In => {
             let _ = writeln!(parts.before, "{each}{name}_c[nth] = {name}[nth] != 0;");
         }
         _ => {
@@ -310,12 +310,12 @@ fn logicals(parts: &mut Parts, name: &str, direction: Direction, length: &str) -
     (format!("int *{name}"), format!("{name}_c"))
 }
 
-fn handle(parts: &mut Parts, name: &str, kind: &str, direction: Direction) -> (String, String) {
+fn handle(parts: &mut Parts, name: &str, kind: &str, direction: Intent) -> (String, String) {
     let declared = format!("int *{name}");
     let (before, after) = match direction {
-        Direction::In => return (declared, format!("{kind}_of(*{name})")),
-        Direction::Out => ("0".to_owned(), "    if (code == MPI_SUCCESS)\n        "),
-        Direction::InOut => (format!("{kind}_of(*{name})"), "    "),
+        Intent::In => return (declared, format!("{kind}_of(*{name})")),
+        Intent::Out => ("0".to_owned(), "    if (code == MPI_SUCCESS)\n        "),
+        Intent::InOut => (format!("{kind}_of(*{name})"), "    "),
     };
     let _ = writeln!(parts.before, "    MPI_{kind} {name}_c = {before};");
     let _ = writeln!(parts.after, "{after}*{name} = of_{kind}({name}_c);");
@@ -324,10 +324,10 @@ fn handle(parts: &mut Parts, name: &str, kind: &str, direction: Direction) -> (S
 
 fn handles(
     parts: &mut Parts,
-    function: &Function,
+    function: &FortranFunction,
     name: &str,
     kind: &str,
-    direction: Direction,
+    direction: Intent,
     length: &str,
 ) -> (String, String) {
     let neighborhood = u8::from(function.name.contains("eighbor"));
@@ -344,7 +344,7 @@ fn handles(
         }
     };
     let _ = writeln!(parts.before, "    ARRAY_OF(MPI_{kind}, {name}, {length});");
-    if direction != Direction::Out {
+    if direction != Intent::Out {
         let _ = writeln!(
             parts.before,
             "    {kind}s_of({name}_c, {name}, {name}_count);"
@@ -357,14 +357,14 @@ fn handles(
         );
     }
     match direction {
-        Direction::In => {}
-        Direction::InOut => {
+        Intent::In => {}
+        Intent::InOut => {
             let _ = writeln!(
                 parts.after,
                 "    of_{kind}s({name}, {name}_c, {name}_count);"
             );
         }
-        Direction::Out => {
+        Intent::Out => {
             let _ = writeln!(
                 parts.after,
                 "    for (int nth = 0; code == MPI_SUCCESS && nth < {name}_count && {name}_c[nth]; nth++)\n        \
@@ -377,7 +377,7 @@ fn handles(
 }
 
 /// Adds a parameter that comes as a descriptor.
-fn with_descriptor(parts: &mut Parts, function: &Function, parameter: &Parameter) {
+fn with_descriptor(parts: &mut Parts, function: &FortranFunction, parameter: &Parameter) {
     let name = parameter.name;
     let Kind::Choice(direction) = parameter.kind else {
         let _ = writeln!(
@@ -398,7 +398,7 @@ fn with_descriptor(parts: &mut Parts, function: &Function, parameter: &Parameter
     if !function.keeps_buffers() {
         how.push("COPY");
     }
-    if direction != Direction::In {
+    if direction != Intent::In {
         how.push("WRITTEN");
     }
     parts.parameters.push(format!("struct descriptor *{name}"));
@@ -418,7 +418,10 @@ enum Shape {
 }
 
 /// The names of the datatype and the count that belong to a buffer.
-fn names_of(function: &Function, buffer: &str) -> Option<(&'static str, Option<&'static str>)> {
+fn names_of(
+    function: &FortranFunction,
+    buffer: &str,
+) -> Option<(&'static str, Option<&'static str>)> {
     let at = function
         .parameters
         .iter()
@@ -427,7 +430,7 @@ fn names_of(function: &Function, buffer: &str) -> Option<(&'static str, Option<&
     let datatype = rest.iter().position(|of| {
         matches!(
             of.kind,
-            Kind::Handle("Datatype", Direction::In) | Kind::Choice(_)
+            Kind::Handle("Datatype", Intent::In) | Kind::Choice(_)
         )
     })?;
     let Kind::Handle(..) = rest[datatype].kind else {
@@ -444,7 +447,7 @@ fn names_of(function: &Function, buffer: &str) -> Option<(&'static str, Option<&
     Some((rest[datatype].name, count.map(|of| of.name)))
 }
 
-fn shape(function: &Function, buffer: &str) -> Shape {
+fn shape(function: &FortranFunction, buffer: &str) -> Shape {
     let base = function.base().to_lowercase();
     let is_any = |words: &[&str]| words.iter().any(|word| base.contains(word));
     match names_of(function, buffer) {
@@ -459,7 +462,7 @@ fn shape(function: &Function, buffer: &str) -> Shape {
 }
 
 /// The count and the datatype of a buffer, as expressions of C.
-fn block_of(function: &Function, buffer: &str) -> (String, String) {
+fn block_of(function: &FortranFunction, buffer: &str) -> (String, String) {
     match names_of(function, buffer) {
         None => ("0".to_owned(), "MPI_DATATYPE_NULL".to_owned()),
         Some((datatype, count)) => {
@@ -470,7 +473,7 @@ fn block_of(function: &Function, buffer: &str) -> (String, String) {
 }
 
 /// Makes the call use the datatype and the count of an opened buffer.
-fn describe(arguments: &mut [String], function: &Function, buffer: &str) {
+fn describe(arguments: &mut [String], function: &FortranFunction, buffer: &str) {
     let Some((datatype, count)) = names_of(function, buffer) else {
         return;
     };

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::constants::{Language, declarations};
-use super::functions::{Direction, Function, HANDLES, Integer, Kind, Parameter, Returns};
+use super::functions::{FortranFunction, HANDLES, Integer, Intent, Kind, Parameter, Returns};
 
 /// Functions of keys that are predefined, by their kinds of objects.
 const PREDEFINED: [(&str, &str); 3] = [("COMM", "Comm"), ("TYPE", "Datatype"), ("WIN", "Win")];
@@ -40,7 +40,7 @@ pub(super) fn mpif() -> String {
     for name in predefined_functions() {
         let _ = writeln!(text, "      external {name}");
     }
-    for function in Function::all() {
+    for function in FortranFunction::all() {
         if let Returns::Value(_, kind) = function.returns {
             for profiling in ["", "P"] {
                 let name = format!("{profiling}{}", function.name);
@@ -96,7 +96,7 @@ pub(super) fn old() -> String {
     }
     text.push('\n');
     for profiling in ["", "P"] {
-        for function in Function::all().iter().filter(|of| !of.is_large()) {
+        for function in FortranFunction::all().iter().filter(|of| !of.is_large()) {
             text += &old_interface(function, profiling);
         }
         for (name, from, to) in CONVERSIONS {
@@ -156,7 +156,7 @@ fn unchecked(name: &str) -> String {
     )
 }
 
-fn old_interface(function: &Function, profiling: &str) -> String {
+fn old_interface(function: &FortranFunction, profiling: &str) -> String {
     let name = format!("{profiling}{}", function.name);
     let mut text = String::new();
     let is_pointer = |of: &Parameter| of.kind == Kind::Pointer && of.name == "baseptr";
@@ -193,7 +193,7 @@ fn old_interface(function: &Function, profiling: &str) -> String {
 
 /// Returns an interface body. The binding label may be empty.
 fn body(
-    function: &Function,
+    function: &FortranFunction,
     name: &str,
     label: &str,
     declare: impl Fn(&Parameter) -> String,
@@ -240,11 +240,11 @@ fn wrapped(line: &str) -> String {
 }
 
 /// Returns the shape and the intent of an argument that has one type in both modules.
-fn integer(kind: &str, name: &str, direction: Direction, shape: &str) -> String {
+fn integer(kind: &str, name: &str, direction: Intent, shape: &str) -> String {
     let intent = match direction {
-        Direction::In => ", intent(in)",
-        Direction::Out if shape.is_empty() => ", intent(out)",
-        Direction::InOut if shape.is_empty() => ", intent(inout)",
+        Intent::In => ", intent(in)",
+        Intent::Out if shape.is_empty() => ", intent(out)",
+        Intent::InOut if shape.is_empty() => ", intent(inout)",
         // Some arrays may be empty or sentinels.
         _ => "",
     };
@@ -255,40 +255,40 @@ fn integer(kind: &str, name: &str, direction: Direction, shape: &str) -> String 
 fn common(parameter: &Parameter) -> Option<String> {
     let Parameter { name, kind } = *parameter;
     Some(match kind {
-        Kind::Value(of) => integer(of.in_fortran(), name, Direction::In, ""),
+        Kind::Value(of) => integer(of.in_fortran(), name, Intent::In, ""),
         Kind::Place(of, direction) => integer(of.in_fortran(), name, direction, ""),
         Kind::Array(of, direction) => integer(of.in_fortran(), name, direction, "(*)"),
-        Kind::Triples => integer("integer", name, Direction::In, "(3, *)"),
+        Kind::Triples => integer("integer", name, Intent::In, "(3, *)"),
         Kind::Logical(direction) => integer("logical", name, direction, ""),
         Kind::Logicals(direction, _) => integer("logical", name, direction, "(*)"),
-        Kind::Index => integer("integer", name, Direction::Out, ""),
-        Kind::Indices => integer("integer", name, Direction::Out, "(*)"),
+        Kind::Index => integer("integer", name, Intent::Out, ""),
+        Kind::Indices => integer("integer", name, Intent::Out, "(*)"),
         Kind::Weights(_) | Kind::Codes => format!("      integer :: {name}(*)\n"),
-        Kind::TextIn => integer("character(len=*)", name, Direction::In, ""),
-        Kind::TextOut(_) => integer("character(len=*)", name, Direction::Out, ""),
+        Kind::TextIn => integer("character(len=*)", name, Intent::In, ""),
+        Kind::TextOut(_) => integer("character(len=*)", name, Intent::Out, ""),
         Kind::Texts("array_of_argv") => {
             format!("      character(len=*), intent(in) :: {name}(count, *)\n")
         }
-        Kind::Texts(_) => integer("character(len=*)", name, Direction::In, "(*)"),
+        Kind::Texts(_) => integer("character(len=*)", name, Intent::In, "(*)"),
         _ => return None,
     })
 }
 
-fn old_declaration(function: &Function, parameter: &Parameter) -> String {
+fn old_declaration(function: &FortranFunction, parameter: &Parameter) -> String {
     let Parameter { name, kind } = *parameter;
     let is_deprecated = function.name.contains("Keyval_") || function.name.contains("Attr_");
     match kind {
         Kind::Choice(_) => unchecked(name),
         Kind::Pointer if name == "buffer_addr" => unchecked(name),
-        Kind::Pointer => integer("integer(MPI_ADDRESS_KIND)", name, Direction::Out, ""),
+        Kind::Pointer => integer("integer(MPI_ADDRESS_KIND)", name, Intent::Out, ""),
         Kind::Handle(_, direction) => integer("integer", name, direction, ""),
         Kind::Handles(_, direction, _) => integer("integer", name, direction, "(*)"),
-        Kind::Status(Direction::In) => {
+        Kind::Status(Intent::In) => {
             format!("      integer, intent(in) :: {name}(MPI_STATUS_SIZE)\n")
         }
         Kind::Status(_) => format!("      integer :: {name}(MPI_STATUS_SIZE)\n"),
         Kind::Statuses => format!("      integer :: {name}(MPI_STATUS_SIZE, *)\n"),
-        Kind::Function(_) => format!("      external :: {name}\n"),
+        Kind::UserFunction(_) => format!("      external :: {name}\n"),
         Kind::Kept(direction) => {
             let kind = match is_deprecated {
                 true => "integer",
@@ -296,7 +296,7 @@ fn old_declaration(function: &Function, parameter: &Parameter) -> String {
             };
             // A flag says whether there is a value.
             let direction = match direction {
-                Direction::Out => Direction::InOut,
+                Intent::Out => Intent::InOut,
                 other => other,
             };
             integer(kind, name, direction, "")
@@ -305,12 +305,12 @@ fn old_declaration(function: &Function, parameter: &Parameter) -> String {
     }
 }
 
-fn f08_declaration(function: &Function, parameter: &Parameter) -> String {
+fn f08_declaration(function: &FortranFunction, parameter: &Parameter) -> String {
     let Parameter { name, kind } = *parameter;
     match kind {
         Kind::Choice(direction) => {
             let intent = match direction {
-                Direction::In => ", intent(in)",
+                Intent::In => ", intent(in)",
                 _ => "",
             };
             let kept = match function.keeps_buffers() {
@@ -324,12 +324,12 @@ fn f08_declaration(function: &Function, parameter: &Parameter) -> String {
         Kind::Handles(kind, direction, _) => {
             integer(&format!("type(MPI_{kind})"), name, direction, "(*)")
         }
-        Kind::Status(Direction::In) => format!("      type(MPI_Status), intent(in) :: {name}\n"),
+        Kind::Status(Intent::In) => format!("      type(MPI_Status), intent(in) :: {name}\n"),
         Kind::Status(_) => format!("      type(MPI_Status) :: {name}\n"),
         Kind::Statuses => format!("      type(MPI_Status) :: {name}(*)\n"),
-        Kind::Function(kind) => format!("      procedure({kind}) :: {name}\n"),
-        Kind::Kept(Direction::In) => integer(Integer::Aint.in_fortran(), name, Direction::In, ""),
-        Kind::Kept(_) => integer(Integer::Aint.in_fortran(), name, Direction::InOut, ""),
+        Kind::UserFunction(kind) => format!("      procedure({kind}) :: {name}\n"),
+        Kind::Kept(Intent::In) => integer(Integer::Aint.in_fortran(), name, Intent::In, ""),
+        Kind::Kept(_) => integer(Integer::Aint.in_fortran(), name, Intent::InOut, ""),
         _ => common(parameter).expect("all other kinds are alike in both modules"),
     }
 }
@@ -392,12 +392,12 @@ fn old_names(kind: &str) -> (&'static str, &'static str) {
 }
 
 /// Returns whether two functions of one generic name can be told apart: by the kind of an integer.
-fn differ(small: &Function, large: &Function) -> bool {
+fn differ(small: &FortranFunction, large: &FortranFunction) -> bool {
     let is_long = |of: &Parameter| match of.kind {
         Kind::Value(of) | Kind::Place(of, _) | Kind::Array(of, _) => of.is_long(),
         _ => false,
     };
-    let longs = |of: &Function| of.parameters.iter().map(is_long).collect::<Vec<_>>();
+    let longs = |of: &FortranFunction| of.parameters.iter().map(is_long).collect::<Vec<_>>();
     longs(small) != longs(large)
 }
 
@@ -409,10 +409,10 @@ pub(super) fn f08() -> String {
     text.push('\n');
     text += &callbacks();
     // The bindings that MPI 4.1 and earlier deprecated have no form here.
-    let functions = Function::all()
+    let functions = FortranFunction::all()
         .into_iter()
         .filter(|of| !of.name.starts_with("MPI_Keyval_") && !of.name.starts_with("MPI_Attr_"));
-    let mut generic: BTreeMap<&str, Vec<Function>> = BTreeMap::new();
+    let mut generic: BTreeMap<&str, Vec<FortranFunction>> = BTreeMap::new();
     for function in functions {
         let small = generic.get(function.base()).and_then(|of| of.first());
         let key = match small {
@@ -447,7 +447,7 @@ pub(super) fn f08() -> String {
     text + "end module\n"
 }
 
-fn f08_body(function: &Function, profiling: &str) -> String {
+fn f08_body(function: &FortranFunction, profiling: &str) -> String {
     let declare = |parameter: &Parameter| f08_declaration(function, parameter);
     let code = "integer, optional, intent(out) :: ierror";
     let name = format!("{profiling}{}", function.name);
