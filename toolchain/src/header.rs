@@ -104,14 +104,22 @@ const FORTRAN: [(&str, &str); 11] = [
 
 /// The status of `mpi_f08`, which has the bytes of C's (19.3.5). The ABI lacks its names.
 const F08_STATUSES: &str = r"typedef MPI_Status MPI_F08_status;
-#define MPI_Status_c2f08(from, to) (*(to) = *(from), MPI_SUCCESS)
-#define MPI_Status_f082c(from, to) (*(to) = *(from), MPI_SUCCESS)
-#define MPI_Status_f2f08(from, to) MPI_Status_f2c(from, to)
-#define MPI_Status_f082f(from, to) MPI_Status_c2f(from, to)
-#define PMPI_Status_c2f08(from, to) MPI_Status_c2f08(from, to)
-#define PMPI_Status_f082c(from, to) MPI_Status_f082c(from, to)
-#define PMPI_Status_f2f08(from, to) PMPI_Status_f2c(from, to)
-#define PMPI_Status_f082f(from, to) PMPI_Status_c2f(from, to)
+static __inline__ int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+    *f08_status = *c_status;
+    return MPI_SUCCESS;
+}
+static __inline__ int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+    *c_status = *f08_status;
+    return MPI_SUCCESS;
+}
+#define MPI_Status_f2f08(f_status, f08_status) MPI_Status_f2c(f_status, f08_status)
+#define MPI_Status_f082f(f08_status, f_status) MPI_Status_c2f(f08_status, f_status)
+#define PMPI_Status_c2f08(c_status, f08_status) MPI_Status_c2f08(c_status, f08_status)
+#define PMPI_Status_f082c(f08_status, c_status) MPI_Status_f082c(f08_status, c_status)
+#define PMPI_Status_f2f08(f_status, f08_status) PMPI_Status_f2c(f_status, f08_status)
+#define PMPI_Status_f082f(f08_status, f_status) PMPI_Status_c2f(f08_status, f_status)
 ";
 
 /// The macro that enables those names: `mpicc` defines it, `mpicc_abi` does not.

@@ -23,6 +23,10 @@ program missing
   call MPI_Iallreduce(memory(:, 1), sums(:, 1), 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, code)
   call expect(MPI_SUCCESS, 5)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
+  ! Nothing is between the elements of a section that has none.
+  call MPI_Iallreduce(memory(1, 4:1), sums(1, 4:1), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, code)
+  call expect(MPI_SUCCESS, 6)
+  call MPI_Wait(request, MPI_STATUS_IGNORE)
   print '(A)', 'no errors'
   call MPI_Finalize()
 contains

@@ -207,10 +207,15 @@ contains
     integer(MPI_ADDRESS_KIND) :: position
     type(MPI_Comm) :: comm
     type(MPI_Info) :: info
+    type(MPI_Request) :: request
     type(c_ptr) :: memory
     logical :: flag
     real, pointer :: reals(:)
     call MPI_Comm_dup(MPI_COMM_WORLD, comm)
+    call MPI_Comm_free(comm)
+    ! A handle that exists before its communicator.
+    call MPI_Comm_idup(MPI_COMM_WORLD, comm, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
     call MPI_Comm_set_name(comm, 'a name')
     call MPI_Comm_get_name(comm, name, length)
     if (name /= 'a name' .or. length /= 6) call wrong(50)

@@ -116,6 +116,8 @@ static void copy(const struct descriptor *of, char *contiguous, int is_back)
 
 int bcs_fortran_open(struct block *block, const struct descriptor *of, int how)
 {
+    if (elements(of) < 2)
+        return MPI_SUCCESS;
     if ((how & ONE_BLOCK) && describe_whole(block, of))
         return MPI_SUCCESS;
     if ((how & (ONE_BLOCK | BLOCKS)) && describe_elements(block, of))
@@ -134,7 +136,7 @@ int bcs_fortran_open(struct block *block, const struct descriptor *of, int how)
 
 void bcs_fortran_close(struct block *block, int how)
 {
-    if (block->made != MPI_DATATYPE_NULL)
+    if (block->made)
         PMPI_Type_free(&block->made);
     if (!block->copied)
         return;

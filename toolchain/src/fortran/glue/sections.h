@@ -31,7 +31,7 @@ enum {
     WRITTEN = 8,   /* the copy is copied back */
 };
 
-/* A buffer as C gets it. */
+/* A buffer as C gets it. One that was never opened is all zeros. */
 struct block {
     void *base;
     MPI_Count count;
@@ -62,7 +62,7 @@ static inline int open_block(struct block *block, const struct descriptor *of, M
     block->base = address_of(of->base);
     block->count = count;
     block->type = type;
-    block->made = MPI_DATATYPE_NULL;
+    block->made = NULL;
     block->copied = NULL;
     if (RARELY(!is_contiguous(of)) && block->base == of->base)
         return bcs_fortran_open(block, of, how);
@@ -71,7 +71,7 @@ static inline int open_block(struct block *block, const struct descriptor *of, M
 
 static inline void close_block(struct block *block, int how)
 {
-    if (RARELY(block->made != MPI_DATATYPE_NULL || block->copied))
+    if (RARELY(block->made || block->copied))
         bcs_fortran_close(block, how);
 }
 
