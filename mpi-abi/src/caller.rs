@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn set(call: u64) {
-        let (outer, glue) = (0, u64::MAX);
+        let (outer, glue) = (0, 1 << 62);
         unsafe { addresses().write(Addresses { call, outer, glue }) };
     }
 
