@@ -48,9 +48,7 @@ pub(super) fn declarations(language: Language) -> String {
         );
     };
     for (name, value) in OWN {
-        if language == Language::Old || !["MPI_SOURCE", "MPI_TAG", "MPI_ERROR"].contains(&name) {
-            declare("integer", name, &value.to_string());
-        }
+        declare("integer", name, &value.to_string());
     }
     let is_f08 = language == Language::F08;
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {

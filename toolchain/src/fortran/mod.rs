@@ -68,15 +68,33 @@ pub fn write_all(prefix: &Path) -> Result<()> {
     // Modules of an earlier installation are not those of these sources.
     let mut hasher = DefaultHasher::new();
     (&sources, SCRIPT).hash(&mut hasher);
+    let hash = format!("{:016x}", hasher.finish());
     let text = SCRIPT
         .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
-        .replace("@SOURCES@", &format!("{:016x}", hasher.finish()));
+        .replace("@SOURCES@", &hash);
+    remove_old_modules(prefix, &hash)?;
     let wrapper = prefix.join("bin").join(WRAPPER);
     write(&wrapper, &text)?;
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))
         .with_context(|| format!("failed to make {} executable", wrapper.display()))?;
     for name in WRAPPER_LINKS {
         link(WRAPPER, &prefix.join("bin").join(name))?;
+    }
+    Ok(())
+}
+
+/// Removes modules that were compiled from other sources.
+fn remove_old_modules(prefix: &Path, hash: &str) -> Result<()> {
+    let Ok(folders) = fs::read_dir(prefix.join("lib/fortran")) else {
+        return Ok(()); // None were compiled yet.
+    };
+    for folder in folders {
+        let folder = folder.context("failed to read lib/fortran")?;
+        let is_old = !folder.file_name().to_string_lossy().starts_with(hash);
+        if is_old && folder.path().is_dir() {
+            fs::remove_dir_all(folder.path())
+                .with_context(|| format!("failed to remove {}", folder.path().display()))?;
+        }
     }
     Ok(())
 }
@@ -97,7 +115,7 @@ fn compile_glue(prefix: &Path) -> Result<()> {
         .args(["-shared", "-fPIC", "-O2", "-std=gnu11", "-o"])
         .arg(&fresh)
         .arg(format!("-Wl,-soname,{GLUE}"))
-        .args(["-Wl,-rpath,$ORIGIN", "-Wl,-z,relro,-z,now", "-pthread"])
+        .args(["-Wl,-rpath,$ORIGIN", "-Wl,-z,relro", "-pthread"])
         .arg("-I")
         .arg(prefix.join("include"))
         .args(["calls.c", "callbacks.c", "sections.c"].map(|name| work.join(name)))

@@ -1,5 +1,6 @@
 ! Parts of MPI that the library does not have yet have names in Fortran, too, and return a code. A
-! section that no datatype describes is refused where the call would go on after it has returned.
+! section that no datatype describes is refused where the call would go on after it has returned, and
+! one with fewer elements than the count says.
 program missing
   use mpi_f08
   implicit none
@@ -27,6 +28,10 @@ program missing
   call MPI_Iallreduce(memory(1, 4:1), sums(1, 4:1), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, code)
   call expect(MPI_SUCCESS, 6)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
+  call MPI_Send(memory(1, :), 5, MPI_INTEGER, MPI_PROC_NULL, 0, MPI_COMM_WORLD, code)
+  call expect(MPI_ERR_BUFFER, 7)
+  call MPI_Recv(memory(1, :), 5, MPI_INTEGER, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE, code)
+  call expect(MPI_ERR_BUFFER, 8)
   print '(A)', 'no errors'
   call MPI_Finalize()
 contains

@@ -108,7 +108,7 @@ contains
     if (status%MPI_SOURCE /= last .or. status%MPI_TAG /= 4) call wrong(11)
     call MPI_Get_count(status, MPI_DOUBLE_PRECISION, count)
     call MPI_Status_f082f(status, old)
-    if (count /= 10 .or. old(1) /= last .or. old(2) /= 4) call wrong(12)
+    if (count /= 10 .or. old(MPI_SOURCE) /= last .or. old(MPI_TAG) /= 4) call wrong(12)
     call MPI_Testall(4, requests, flag, statuses, ierror)
     if (.not. flag .or. ierror /= MPI_SUCCESS) call wrong(13)
     call MPI_Testall(4, requests, flag, MPI_STATUSES_IGNORE)

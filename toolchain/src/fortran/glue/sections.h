@@ -38,6 +38,7 @@ struct block {
     MPI_Datatype type;
     MPI_Datatype made;
     const struct descriptor *copied;
+    ptrdiff_t elements; /* how many were copied, from the first on */
 };
 
 static inline int is_contiguous(const struct descriptor *of)
