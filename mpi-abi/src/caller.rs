@@ -6,10 +6,10 @@
 //! by the MDS, and for a new request or a sent message.
 //!
 //! Procedures of Fortran call through the glue (`toolchain/src/fortran`), so that address lies in
-//! the glue. The glue therefore passes its own return address to `bcs_outer_caller` first, which also
-//! stores where in the glue it was called. The next call of the ABI comes from the same procedure
-//! if its address follows soon after. Only then the outer address counts, so it cannot be mistaken
-//! for the place of a later call from C, or from a tool that stands before the library.
+//! the glue. The glue therefore passes its own return address to `bcs_outer_caller` first, which
+//! also stores where in the glue it was called. The next call of the ABI comes from the same
+//! procedure if its address follows soon after. Only then the outer address counts, so it cannot be
+//! mistaken for the place of a later call from C, or from a tool that stands before the library.
 //!
 //! The variable uses the TLS model of a library that may be loaded at any time (a TLS descriptor),
 //! and not the model of one that is there from the start: programs that load many libraries refuse
