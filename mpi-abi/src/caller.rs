@@ -5,6 +5,12 @@
 //! address. The variable is read only where a place is reported: by a rank that is about to sleep,
 //! by the MDS, and for a new request or a sent message.
 //!
+//! Procedures of Fortran call through the glue (`toolchain/src/fortran`), so that address lies in
+//! the glue. The glue therefore passes its own return address to `bcs_outer_caller` first, which
+//! also stores where in the glue it was called. The next call of the ABI comes from the same
+//! procedure if its address follows soon after. Only then the outer address counts, so it cannot be
+//! mistaken for the place of a later call from C, or from a tool that stands before the library.
+//!
 //! The variable uses the TLS model of a library that may be loaded at any time (a TLS descriptor),
 //! and not the model of one that is there from the start: programs that load many libraries refuse
 //! the latter.
@@ -16,50 +22,76 @@ global_asm!(
     ".hidden bcs_caller",
     ".globl bcs_caller",
     ".type bcs_caller, @object",
-    ".size bcs_caller, 8",
+    ".size bcs_caller, 24",
     ".p2align 3",
     "bcs_caller:",
-    ".zero 8",
+    ".zero 24",
     ".text",
-    ".hidden bcs_caller_get",
-    ".globl bcs_caller_get",
-    ".type bcs_caller_get, @function",
-    "bcs_caller_get:",
+    ".hidden bcs_caller_place",
+    ".globl bcs_caller_place",
+    ".type bcs_caller_place, @function",
+    "bcs_caller_place:",
     "lea rax, [rip + bcs_caller@tlsdesc]",
     "call qword ptr [rax + bcs_caller@tlscall]",
-    "mov rax, qword ptr fs:[rax]",
+    "add rax, qword ptr fs:[0]",
     "ret",
-    ".size bcs_caller_get, . - bcs_caller_get",
-    ".hidden bcs_caller_set",
-    ".globl bcs_caller_set",
-    ".type bcs_caller_set, @function",
-    "bcs_caller_set:",
+    ".size bcs_caller_place, . - bcs_caller_place",
+    ".globl bcs_outer_caller",
+    ".type bcs_outer_caller, @function",
+    "bcs_outer_caller:",
     "lea rax, [rip + bcs_caller@tlsdesc]",
     "call qword ptr [rax + bcs_caller@tlscall]",
-    "mov qword ptr fs:[rax], rdi",
+    "mov r11, qword ptr [rsp]",
+    "mov qword ptr fs:[rax + 8], rdi",
+    "mov qword ptr fs:[rax + 16], r11",
     "ret",
-    ".size bcs_caller_set, . - bcs_caller_set",
+    ".size bcs_outer_caller, . - bcs_outer_caller",
 );
 
+/// The addresses of this thread's current call, as the instructions above lay them out.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Addresses {
+    /// The return address of the function of the ABI.
+    call: u64,
+    /// The return address of the glue's procedure.
+    outer: u64,
+    /// Where in the glue that was stored.
+    glue: u64,
+}
+
 unsafe extern "C" {
-    fn bcs_caller_get() -> u64;
-    fn bcs_caller_set(address: u64);
+    fn bcs_caller_place() -> *mut Addresses;
+}
+
+/// The most bytes of a procedure of the glue.
+const PROCEDURE: u64 = 8192;
+
+fn addresses() -> *mut Addresses {
+    // SAFETY: it computes the address of a variable of this thread.
+    unsafe { bcs_caller_place() }
 }
 
 /// Returns the return address of this thread's current call of the ABI.
 #[inline]
 pub fn address() -> u64 {
-    // SAFETY: it reads a variable of this thread.
-    unsafe { bcs_caller_get() }
+    // SAFETY: the variable is this thread's own, and no reference to it exists.
+    let Addresses { call, outer, glue } = unsafe { addresses().read() };
+    match call.wrapping_sub(glue) < PROCEDURE {
+        true => outer,
+        false => call,
+    }
 }
 
 /// Calls a function of the program, which may call functions of ours, and restores this call's
 /// address.
 pub fn preserve_address<T>(function: impl FnOnce() -> T) -> T {
-    let address = address();
+    let place = addresses();
+    // SAFETY: as in `address`.
+    let before = unsafe { place.read() };
     let returned = function();
-    // SAFETY: it writes a variable of this thread.
-    unsafe { bcs_caller_set(address) };
+    // SAFETY: as in `address`.
+    unsafe { place.write(before) };
     returned
 }
 
@@ -67,15 +99,40 @@ pub fn preserve_address<T>(function: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
 
+    unsafe extern "C" {
+        fn bcs_outer_caller(address: u64);
+    }
+
+    fn set(call: u64) {
+        let (outer, glue) = (0, 1 << 62);
+        unsafe { addresses().write(Addresses { call, outer, glue }) };
+    }
+
     #[test]
     fn each_thread_has_the_address_of_its_own_call() {
-        unsafe { bcs_caller_set(7) };
+        set(7);
         let other = std::thread::spawn(address).join().unwrap();
         assert_eq!((address(), other), (7, 0));
         let inner = preserve_address(|| {
-            unsafe { bcs_caller_set(8) };
+            set(8);
             address()
         });
         assert_eq!((inner, address()), (8, 7));
+    }
+
+    /// The glue stores the address of its caller before it calls a function of the list.
+    #[test]
+    fn an_outer_address_counts_for_the_next_call_of_the_glue_only() {
+        set(0);
+        unsafe { bcs_outer_caller(77) };
+        let place = addresses();
+        let glue = unsafe { (*place).glue };
+        let here = an_outer_address_counts_for_the_next_call_of_the_glue_only as fn();
+        assert!(glue.abs_diff(here as usize as u64) < 1 << 20, "{glue:#x}");
+        unsafe { (*place).call = glue + 16 };
+        assert_eq!(address(), 77);
+        // A call from elsewhere has an address far from the glue.
+        unsafe { (*place).call = 1 };
+        assert_eq!(address(), 1);
     }
 }

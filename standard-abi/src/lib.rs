@@ -39,4 +39,20 @@ mod tests {
             assert!(distance < 1 << 20, "{address:#x} is far from {here:#x}");
         }
     }
+
+    /// The glue of Fortran hands on its own return address.
+    #[test]
+    fn a_call_of_the_glue_has_the_address_that_it_hands_on() {
+        unsafe extern "C" {
+            fn MPI_Wtick() -> f64;
+            fn bcs_outer_caller(address: u64);
+        }
+        // SAFETY: both write a variable of this thread, and one reads a clock.
+        let tick = unsafe {
+            bcs_outer_caller(77);
+            MPI_Wtick()
+        };
+        assert!(tick > 0.0);
+        assert_eq!(caller::address(), 77);
+    }
 }

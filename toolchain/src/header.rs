@@ -102,6 +102,26 @@ const FORTRAN: [(&str, &str); 11] = [
     ("Win", "MPI_Win"),
 ];
 
+/// The status of `mpi_f08`, which has the bytes of C's (19.3.5). The ABI lacks its names.
+const F08_STATUSES: &str = r"typedef MPI_Status MPI_F08_status;
+static __inline__ int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+    *f08_status = *c_status;
+    return MPI_SUCCESS;
+}
+static __inline__ int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+    *c_status = *f08_status;
+    return MPI_SUCCESS;
+}
+#define MPI_Status_f2f08(f_status, f08_status) MPI_Status_f2c(f_status, f08_status)
+#define MPI_Status_f082f(f08_status, f_status) MPI_Status_c2f(f08_status, f_status)
+#define PMPI_Status_c2f08(c_status, f08_status) MPI_Status_c2f08(c_status, f08_status)
+#define PMPI_Status_f082c(f08_status, c_status) MPI_Status_f082c(f08_status, c_status)
+#define PMPI_Status_f2f08(f_status, f08_status) PMPI_Status_f2c(f_status, f08_status)
+#define PMPI_Status_f082f(f08_status, f_status) PMPI_Status_c2f(f08_status, f_status)
+";
+
 /// The macro that enables those names: `mpicc` defines it, `mpicc_abi` does not.
 pub const FORTRAN_NAMES: &str = "BCS_MPI_FORTRAN_NAMES";
 
@@ -160,6 +180,7 @@ pub fn text() -> String {
             "#define PMPI_{name}_f2c(integer) PMPI_{name}_fromint(integer) /* {kind} */"
         );
     }
+    text.push_str(F08_STATUSES);
     text.push_str("#endif\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     text
 }

@@ -1,6 +1,7 @@
-//! The installation for C programmers. It contains `lib/libmpi_abi.so.1`, `include/mpi.h` and
-//! `bcs.h`, `lib/mpich/libmpi.so.12`, `bin/mpicc` and the other wrappers, launchers, the heap that they preload
-//! (`lib/libbcs_heap.so`), and files for build systems, shells and `man`.
+//! The installation for programmers in C and Fortran. It contains `lib/libmpi_abi.so.1`,
+//! `include/mpi.h` and `bcs.h`, `lib/mpich/libmpi.so.12`, `bin/mpicc` and the other wrappers, what
+//! Fortran needs, launchers, the heap that they preload (`lib/libbcs_heap.so`), and files for build
+//! systems, shells and `man`.
 //!
 //! | module | contains |
 //! |---|---|
@@ -9,6 +10,7 @@
 //! | [`bcs`] | `bcs.h`, the paper's API |
 //! | [`library`] | the link step of the shared libraries |
 //! | [`wrappers`] | compiler wrappers |
+//! | [`fortran`] | modules, `mpif.h`, the glue under them, and `mpifort` |
 //! | [`packages`] | files for CMake and `pkg-config` |
 //! | [`share`] | manual pages, and completions of shells |
 //! | [`archives`] | archives of an installation: a wheel, a package for Debian, a tarball |
@@ -18,6 +20,7 @@
 pub mod archives;
 pub mod bcs;
 mod debug_info;
+pub mod fortran;
 pub mod header;
 pub mod library;
 pub mod packages;
@@ -90,6 +93,7 @@ pub fn install(parts: BuildArtifacts, prefix: &Path) -> Result<()> {
         debug_info::strip(&file, parts.debug_info)?;
     }
     wrappers::write_all(prefix)?;
+    fortran::write_all(prefix)?;
     packages::write_all(prefix)?;
     share::write_all(prefix)
 }

@@ -20,6 +20,9 @@ pub enum Abi {
 /// The soname of the standard ABI's library.
 pub const SONAME: &str = "libmpi_abi.so.1";
 
+/// The function by which the glue of Fortran tells the place of a call (`mpi-abi/src/caller.rs`).
+pub const OUTER_CALLER: &str = "bcs_outer_caller";
+
 impl Abi {
     /// Returns the soname, which programs record when they are linked.
     #[must_use]
@@ -34,7 +37,10 @@ impl Abi {
     /// directly. A tool therefore intercepts the program's calls, and not the library's own.
     fn exports(self) -> String {
         let more = match self {
-            Self::Standard => bcs::functions().collect::<Vec<_>>().join("; "),
+            Self::Standard => {
+                let bcs = bcs::functions().collect::<Vec<_>>().join("; ");
+                format!("{bcs}; {OUTER_CALLER}")
+            }
             Self::Mpich => "MPIX_*; PMPIX_*; MPIR_*; bcs_mpich_abi".to_owned(),
         };
         format!("{{ global: MPI_*; PMPI_*; {more}; local: *; }};\n")

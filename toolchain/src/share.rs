@@ -8,10 +8,13 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::wrappers::{WRAPPERS, Wrapper};
-use crate::{LAUNCHERS, make_folder, write};
+use crate::{LAUNCHERS, fortran, make_folder, write};
 
-/// The manual page of all compiler wrappers, installed under the name of the first one.
+/// The manual page of the compiler wrappers of C, installed under the name of the first one.
 const WRAPPER_PAGE: &str = include_str!("man/mpicc.1");
+
+/// That of Fortran's.
+const FORTRAN_PAGE: &str = include_str!("man/mpifort.1");
 
 /// The folder of the pages.
 const PAGES: &str = "share/man/man1";
@@ -46,15 +49,28 @@ fn pages(prefix: &Path) -> Result<()> {
     make_folder(&folder)?;
     let place = folder.to_str().context("the prefix is no text")?;
     command_output(prefix, &["man", place])?;
-    let [first, ..] = &WRAPPERS;
-    let page = |name: &str| folder.join(format!("{name}.1"));
-    let text = WRAPPER_PAGE.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
-    write(&page(first.name), &text)?;
-    let others = WRAPPERS.iter().flat_map(Wrapper::names);
-    for other in others.filter(|name| *name != first.name) {
-        write(&page(other), &format!(".so man1/{}.1\n", first.name))?;
-    }
-    Ok(())
+    let names: Vec<&str> = WRAPPERS.iter().flat_map(Wrapper::names).collect();
+    let [first, others @ ..] = names.as_slice() else {
+        return Ok(());
+    };
+    page(&folder, WRAPPER_PAGE, first, others)?;
+    page(
+        &folder,
+        FORTRAN_PAGE,
+        fortran::WRAPPER,
+        &fortran::WRAPPER_LINKS,
+    )
+}
+
+/// Writes a page under its name, and what `man` follows to it under others.
+fn page(folder: &Path, text: &str, name: &str, others: &[&str]) -> Result<()> {
+    let at = |name: &str| folder.join(format!("{name}.1"));
+    write(
+        &at(name),
+        &text.replace("@VERSION@", env!("CARGO_PKG_VERSION")),
+    )?;
+    let link = format!(".so man1/{name}.1\n");
+    others.iter().try_for_each(|other| write(&at(other), &link))
 }
 
 /// Returns the output of the installed command.

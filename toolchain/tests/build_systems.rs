@@ -157,7 +157,9 @@ fn pages_and_completions_are_where_they_are_looked_for() {
         let path = place.at("prefix/share").join(path);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
-    for name in ["bcs", "bcs-run", "bcsrun", "mpiexec", "mpirun", "mpicc"] {
+    for name in [
+        "bcs", "bcs-run", "bcsrun", "mpiexec", "mpirun", "mpicc", "mpifort",
+    ] {
         let page = share(format!("man/man1/{name}.1"));
         assert!(
             page.contains(".TH") && page.contains(".SH NAME"),
@@ -166,6 +168,9 @@ fn pages_and_completions_are_where_they_are_looked_for() {
     }
     for name in ["mpicxx", "mpicc_abi", "mpicxx_abi"] {
         assert_eq!(share(format!("man/man1/{name}.1")), ".so man1/mpicc.1\n");
+    }
+    for name in ["mpif90", "mpif77"] {
+        assert_eq!(share(format!("man/man1/{name}.1")), ".so man1/mpifort.1\n");
     }
     for name in ["bcs", "bcsrun", "mpiexec", "mpirun"] {
         share(format!("zsh/site-functions/_{name}"));

@@ -10,6 +10,8 @@ pub(super) struct Slots<T> {
 #[derive(Debug)]
 struct HandleSlot<T> {
     generation: u32,
+    /// Whether it has an object, or is reserved for a future one.
+    taken: bool,
     value: Option<T>,
 }
 
@@ -19,6 +21,7 @@ impl<T> HandleSlot<T> {
     fn pass(&mut self) {
         self.generation = (self.generation + 1) & 0x00ff_ffff;
         self.generation += u32::from(self.generation == 0);
+        self.taken = false;
     }
 }
 
@@ -34,13 +37,16 @@ impl<T> Slots<T> {
     #[inline(always)]
     pub(super) fn reserve(&mut self) -> (usize, u32) {
         let index = self.free.pop().unwrap_or_else(|| self.another());
-        (index, self.slots[index].generation)
+        let slot = &mut self.slots[index];
+        slot.taken = true;
+        (index, slot.generation)
     }
 
     #[cold]
     fn another(&mut self) -> usize {
         self.slots.push(HandleSlot {
             generation: 1,
+            taken: false,
             value: None,
         });
         self.slots.len() - 1
@@ -105,17 +111,10 @@ impl<T> Slots<T> {
         Some((index, self.slots[index].generation))
     }
 
-    /// Returns the generation of the object with this index, or of the reserved place.
-    #[inline]
+    /// Returns the generation of the present or future object with this index.
     pub(super) fn generation(&self, index: usize) -> Option<u32> {
         let slot = self.slots.get(index)?;
-        let is_held = slot.value.is_some() || self.is_reserved(index);
-        is_held.then_some(slot.generation)
-    }
-
-    #[cold]
-    fn is_reserved(&self, index: usize) -> bool {
-        !self.free.contains(&index)
+        slot.taken.then_some(slot.generation)
     }
 
     /// Returns the number of used and reserved places.
