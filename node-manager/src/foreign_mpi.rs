@@ -125,12 +125,18 @@ pub(crate) fn mapped(pid: i32) -> Option<String> {
     None
 }
 
+/// Returns whether a library of this file name was installed with the command, and is still ours.
+#[must_use]
+pub fn provides(name: &[u8]) -> bool {
+    let found = library_path::first_of_name(name);
+    found.is_some_and(|path| is_ours(path.as_os_str().as_bytes()))
+}
+
 /// Finds the library of another MPI that a program is linked with. It is ours if we provide one of
 /// this name, unless the program names folders that the linker searches before ours.
 fn linked_with(program: &Path) -> Option<String> {
     let library = program_file::names(program, is_foreign).ok()??;
-    let finds_ours =
-        library_path::provides(&library) && !program_file::has_rpath(program).unwrap_or_default();
+    let finds_ours = provides(&library) && !program_file::has_rpath(program).unwrap_or_default();
     (!finds_ours).then(|| String::from_utf8_lossy(&library).into_owned())
 }
 

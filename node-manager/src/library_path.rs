@@ -8,7 +8,8 @@
 //! precedence over the variable: [`foreign_mpi`](crate::foreign_mpi) reports such a program.
 //!
 //! Libraries of other ABIs than the standard's have the names of other MPIs' libraries. So they are
-//! in folders of their own, which only this launcher puts where linkers look.
+//! in folders of their own, which only this launcher puts where linkers look. In an environment of
+//! Python they are in its `lib`, where packages look for them.
 
 use crate::control::Application;
 use std::ffi::{OsStr, OsString};
@@ -32,17 +33,15 @@ pub(crate) fn library_variable(application: &Application) -> Option<(OsString, O
     Some((VARIABLE.into(), value))
 }
 
-/// Returns whether a library of this file name was installed with the command, for programs of
-/// another ABI than the standard's.
-#[must_use]
-pub fn provides(name: &[u8]) -> bool {
-    let Ok(command) = std::env::current_exe() else {
-        return false;
-    };
-    let folders = folders_of(&command);
-    let others = folders.iter().filter(|folder| !folder.ends_with("lib"));
-    let mut paths = others.map(|folder| folder.join(OsStr::from_bytes(name)));
-    paths.any(|path| path.is_file())
+/// Returns the library of this file name that ranks find first. It may be another MPI's: in an
+/// environment of Python all libraries lie in one folder, and the last package that was installed
+/// has replaced those of others.
+pub(crate) fn first_of_name(name: &[u8]) -> Option<PathBuf> {
+    let folders = folders_of(&std::env::current_exe().ok()?);
+    let mut paths = folders
+        .iter()
+        .map(|folder| folder.join(OsStr::from_bytes(name)));
+    paths.find(|path| path.is_file())
 }
 
 /// Finds the folders of the libraries that were installed with a command.
@@ -104,7 +103,7 @@ mod tests {
     fn a_command_that_is_not_installed_has_no_library() {
         let here = std::env::current_exe().unwrap();
         assert!(folders_of(&here).is_empty());
-        assert!(!provides(b"libmpi.so.12"));
+        assert_eq!(first_of_name(b"libmpi.so.12"), None);
     }
 
     #[test]

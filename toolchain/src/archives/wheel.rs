@@ -27,6 +27,9 @@ use super::{SUMMARY, VERSION};
 /// The name of the package in names of files.
 const NAME: &str = "bcs_mpi";
 
+/// The folder of the library of MPICH's ABI in an installation.
+const MPICH: &str = "lib/mpich/";
+
 /// The description on the page of the package.
 const DESCRIPTION: &str = include_str!("wheel.md");
 
@@ -53,11 +56,22 @@ pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
         zip: ZipWriter::new(file),
         record: String::new(),
     };
-    for entry in &entries {
-        wheel.add_entry(entry).with_context(context)?;
+    for entry in entries.iter().filter_map(in_environment) {
+        wheel.add_entry(&entry).with_context(context)?;
     }
     wheel.finish(&tag).with_context(context)?;
     Ok(path)
+}
+
+/// Returns an entry as an environment of Python has it. Packages look in its `lib` for the library
+/// of MPICH's ABI, by that name and by no other.
+fn in_environment(entry: &TreeEntry) -> Option<TreeEntry> {
+    let mut entry = entry.clone();
+    let Some(name) = entry.path.strip_prefix(MPICH) else {
+        return Some(entry);
+    };
+    entry.path = format!("lib/{name}");
+    matches!(entry.kind, EntryKind::File { .. }).then_some(entry)
 }
 
 /// Returns the tag of wheels for any Python 3 on machines with this C library (PEP 600).
@@ -170,6 +184,25 @@ mod tests {
         assert!(library.ends_with(b"INPUT(libmpi_abi.so.1)\n"));
         assert!(stand_in("share/page", "other").is_err());
         assert!(stand_in("bin/cc", "/usr/bin/cc").is_err());
+    }
+
+    #[test]
+    fn an_environment_has_the_library_of_mpichs_abi_where_packages_look() {
+        let entry = |path: &str, kind: EntryKind| TreeEntry {
+            path: path.to_owned(),
+            kind,
+        };
+        let file = EntryKind::File {
+            at: PathBuf::new(),
+            executable: true,
+        };
+        let target = "libmpi.so.12".to_owned();
+        let link = entry("lib/mpich/libmpi.so", EntryKind::Link { target });
+        assert_eq!(in_environment(&link), None);
+        let library = in_environment(&entry("lib/mpich/libmpi.so.12", file.clone()));
+        assert_eq!(library.unwrap().path, "lib/libmpi.so.12");
+        let other = entry("lib/libmpi_abi.so.1", file);
+        assert_eq!(in_environment(&other), Some(other));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) enum Language {
 
 /// Returns the constants that Fortran has: not those of the tool information interface, and none
 /// whose value is an address.
-fn in_fortran() -> impl Iterator<Item = Constant> {
+fn in_fortran() -> impl Iterator<Item = Constant<'static>> {
     constants().filter(|of| {
         !of.name.starts_with("MPI_T_") && !of.name.starts_with("MPI_F_") && !of.kind.contains('*')
     })
