@@ -68,6 +68,11 @@ impl Place {
                 .args(["-np", "2", "--nodes", "2"])
                 .arg(&ring),
         );
+        // Names that are links elsewhere.
+        for name in ["mpic++", "mpiCC", "mpif90", "mpif77"] {
+            let flags = succeeded(Command::new(bin.join(name)).arg("--showme:version"));
+            assert!(flags.starts_with(&format!("{name}: BCS-MPI ")), "{flags}");
+        }
         // A world of one needs no launcher.
         succeeded(&mut Command::new(&ring));
     }

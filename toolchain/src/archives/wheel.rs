@@ -5,8 +5,9 @@
 //! is an installation: `bin/mpicc` finds `include` and `lib` beside it, and the library lies where
 //! packages for Python look for one.
 //!
-//! A wheel has no symbolic links. A launcher's name is a script that calls `bcs` by this name, and
-//! the name of a library for the linker is a linker script.
+//! A wheel has no symbolic links. A launcher's name is a script that calls `bcs` by this name,
+//! another name of a compiler is a copy, and the name of a library for the linker is a linker
+//! script.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -29,6 +30,9 @@ const NAME: &str = "bcs_mpi";
 
 /// The folder of the library of MPICH's ABI in an installation.
 const MPICH: &str = "lib/mpich/";
+
+/// The command that is a launcher under other names.
+const COMMAND: &str = "bcs";
 
 /// The description on the page of the package.
 const DESCRIPTION: &str = include_str!("wheel.md");
@@ -57,7 +61,7 @@ pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
         record: String::new(),
     };
     for entry in entries.iter().filter_map(in_environment) {
-        wheel.add_entry(&entry).with_context(context)?;
+        wheel.add_entry(prefix, &entry).with_context(context)?;
     }
     wheel.finish(&tag).with_context(context)?;
     Ok(path)
@@ -87,10 +91,10 @@ struct WheelWriter {
 }
 
 impl WheelWriter {
-    fn add_entry(&mut self, entry: &TreeEntry) -> Result<()> {
+    fn add_entry(&mut self, prefix: &Path, entry: &TreeEntry) -> Result<()> {
         let (bytes, mode) = match &entry.kind {
             EntryKind::File { at, .. } => (fs::read(at)?, entry.kind.mode()),
-            EntryKind::Link { target } => stand_in(&entry.path, target)?,
+            EntryKind::Link { target } => stand_in(prefix, &entry.path, target)?,
         };
         let scheme = match entry.path.strip_prefix("bin/") {
             Some(name) => format!("scripts/{name}"),
@@ -149,11 +153,14 @@ impl WheelWriter {
 }
 
 /// Returns the file that stands for a symbolic link, and its permissions.
-fn stand_in(path: &str, target: &str) -> Result<(Vec<u8>, u32)> {
+fn stand_in(prefix: &Path, path: &str, target: &str) -> Result<(Vec<u8>, u32)> {
     if target.contains('/') {
         bail!("{path} is a link to {target}, which is in another folder");
     }
     if let Some(name) = path.strip_prefix("bin/") {
+        if target != COMMAND {
+            return Ok((fs::read(prefix.join("bin").join(target))?, 0o755));
+        }
         let script = format!(
             "#!/bin/sh\nhere=$(dirname \"$(readlink -f \"$0\")\") || exit 2\n\
              exec \"$here/{target}\" --called-as={name} \"$@\"\n"
@@ -173,6 +180,8 @@ mod tests {
 
     #[test]
     fn links_have_files_in_their_place() {
+        let prefix = tempfile::tempdir().unwrap();
+        let stand_in = |path: &str, target: &str| stand_in(prefix.path(), path, target);
         let (launcher, mode) = stand_in("bin/mpiexec", "bcs").unwrap();
         let launcher = String::from_utf8(launcher).unwrap();
         assert!(
@@ -182,6 +191,11 @@ mod tests {
         assert_eq!(mode, 0o755);
         let (library, _) = stand_in("lib/libmpi_abi.so", "libmpi_abi.so.1").unwrap();
         assert!(library.ends_with(b"INPUT(libmpi_abi.so.1)\n"));
+        assert!(stand_in("bin/mpic++", "mpicxx").is_err(), "it is not there");
+        fs::create_dir(prefix.path().join("bin")).unwrap();
+        fs::write(prefix.path().join("bin/mpicxx"), "a script").unwrap();
+        let (compiler, mode) = stand_in("bin/mpic++", "mpicxx").unwrap();
+        assert_eq!((&compiler[..], mode), (&b"a script"[..], 0o755));
         assert!(stand_in("share/page", "other").is_err());
         assert!(stand_in("bin/cc", "/usr/bin/cc").is_err());
     }
