@@ -1,5 +1,6 @@
 //! Installs the products of this checkout, for tests.
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -24,6 +25,9 @@ fn products() -> PathBuf {
 }
 
 /// Installs the products of this checkout, in the profile of this test.
+///
+/// To link libraries and compile the glue of Fortran takes seconds, and some twenty tests of several
+/// programs want an installation. So the first one makes it, and each gets a copy.
 pub(crate) fn installed(prefix: &Path) {
     let products = products();
     // Builds the whole workspace, like its tests, so that dependencies have the same features.
@@ -32,14 +36,43 @@ pub(crate) fn installed(prefix: &Path) {
         words.push("--release");
     }
     cargo(&words);
+    let command = products.join("bcs");
+    let archive = products.join("libstandard_abi.a");
+    let mpich_archive = products.join("libmpich_abi.a");
+    let heap = products.join(toolchain::HEAP);
+    let installer = products.join("libtoolchain.rlib");
+    let made_of = [&command, &archive, &mpich_archive, &heap, &installer].map(|file| version(file));
     let parts = BuildArtifacts {
-        command: &products.join("bcs"),
-        archive: &products.join("libstandard_abi.a"),
-        mpich_archive: &products.join("libmpich_abi.a"),
-        heap: &products.join(toolchain::HEAP),
+        command: &command,
+        archive: &archive,
+        mpich_archive: &mpich_archive,
+        heap: &heap,
         debug_info: DebugInfo::Stripped,
     };
-    install(parts, prefix).expect("it can be installed");
+    let first = products.join("installed-for-tests");
+    let stamp = products.join("installed-for-tests.stamp");
+    let lock = File::create(products.join("installed-for-tests.lock")).expect("it can be made");
+    lock.lock().expect("others are done at some time");
+    if fs::read_to_string(&stamp).ok() != Some(made_of.concat()) {
+        let _ = fs::remove_file(&stamp);
+        let _ = fs::remove_dir_all(&first);
+        install(parts, &first).expect("it can be installed");
+        fs::write(&stamp, made_of.concat()).expect("it can be written");
+    }
+    fs::create_dir_all(prefix).expect("it can be made");
+    let copied = Command::new("cp")
+        .arg("-a")
+        .arg(first.join("."))
+        .arg(prefix)
+        .status();
+    assert!(copied.expect("cp runs").success());
+}
+
+/// Returns a line that differs for each version of a file.
+fn version(file: &Path) -> String {
+    let about = fs::metadata(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let written = about.modified().expect("the file system keeps times");
+    format!("{} {} {written:?}\n", file.display(), about.len())
 }
 
 pub(crate) fn said(output: &Output) -> String {
