@@ -64,7 +64,7 @@ fn config_prints_every_option_and_where_it_came_from() {
         .map(|line| line.rsplitn(2, "  # ").map(str::trim).collect())
         .collect();
     for (setting, origin) in [
-        ("ranks = 1", "default"),
+        ("# ranks", "not set"),
         ("# nodes", "not set"),
         ("ppn = 4", "command line"),
         ("time-slice = \"1ms\"", "BCS_TIME_SLICE"),
