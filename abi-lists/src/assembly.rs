@@ -9,7 +9,7 @@ pub struct Target<'a> {
     pub name: &'a str,
     /// A second, weak name, which a tool may replace: `MPI_Send`.
     pub weak: Option<&'a str>,
-    /// What the symbol of the function in Rust has before the name.
+    /// The prefix of the symbol of the function in Rust.
     pub prefix: &'a str,
 }
 

@@ -1,9 +1,9 @@
 //! The place of a call in the program: its return address.
 //!
-//! A function of the ABI begins with a few instructions (the crate `abi-lists` makes them) that store the return
-//! address in a thread-local variable. Then it continues in Rust, which cannot read its own return
-//! address. The variable is read only where a place is reported: by a rank that is about to sleep,
-//! by the MDS, and for a new request or a sent message.
+//! A function of the ABI begins with a few instructions (the crate `abi-lists` makes them) that
+//! store the return address in a thread-local variable. Then it continues in Rust, which cannot
+//! read its own return address. The variable is read only where a place is reported: by a rank that
+//! is about to sleep, by the MDS, and for a new request or a sent message.
 //!
 //! Procedures of Fortran call through the glue (`toolchain/src/fortran`), so that address lies in
 //! the glue. The glue therefore passes its own return address to `bcs_outer_caller` first, which

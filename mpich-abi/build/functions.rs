@@ -57,11 +57,11 @@ pub(crate) fn translations<'a>(functions: impl Iterator<Item = &'a Prototype<'a>
 struct Translated {
     /// Its type in MPICH's ABI.
     kind: String,
-    /// What comes before the call.
+    /// The statements before the call.
     before: String,
     /// The argument of the call.
     argument: String,
-    /// What comes after the call.
+    /// The statements after the call.
     after: String,
 }
 
@@ -153,7 +153,7 @@ fn handle(function: &Prototype, parameter: Parameter) -> Translated {
     if !parameter.is_array() {
         let place = match is_given(function.name, parameter) {
             true => "Given",
-            false => "Result",
+            false => "HandleResult",
         };
         let made = format!("crate::places::{place}::<{base}>::new({name})");
         return Translated::place(name, &kind, &made);

@@ -1,9 +1,9 @@
 //! Functions of the program. They are called with MPICH's handles and codes.
 //!
 //! Functions of attributes, generalized requests and data representations get an extra argument of
-//! the program. Ours gets there the functions of the program, with its own extra argument. Functions
-//! of operations and errors have no such argument: the crate `mpi-abi` keeps their address beside a
-//! function of ours that calls it.
+//! the program. Ours gets there the functions of the program, with its own extra argument.
+//! Functions of operations and errors have no such argument: the crate `mpi-abi` keeps their
+//! address beside a function of ours that calls it.
 
 use crate::codes;
 use crate::handles::Handle;

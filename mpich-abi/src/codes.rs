@@ -23,8 +23,8 @@ const IS_INSTANCE: c_int = 1 << 30;
 const NUMBER_BITS: u32 = 23;
 const NUMBER: c_int = (1 << NUMBER_BITS) - 1;
 
-/// MPICH's classes by the standard's. Numbers that are no class of the standard stand for those
-/// that are none of MPICH's.
+/// MPICH's classes by the standard's. Other numbers of the standard stand for the other
+/// numbers of MPICH.
 const TO_MPICH: [u8; CLASSES] = classes();
 const TO_OURS: [u8; CLASSES] = inverse(TO_MPICH);
 

@@ -98,8 +98,8 @@ fn to_mpich(ours: usize, (kind, given): (c_int, &Given)) -> c_int {
     kind | index
 }
 
-/// Returns whether a handle was made after another one with its index. A function of the program may
-/// get the handle of an object that is being freed, when a new object has its place already.
+/// Returns whether a handle was made after another one with its index. A function of the program
+/// may get the handle of an object that is being freed, when a new object has its place already.
 /// Generations, the highest 24 bits, wrap.
 #[inline]
 fn is_later(ours: usize, known: usize) -> bool {

@@ -11,7 +11,7 @@ pub type Pairs = [(c_int, c_int)];
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
-/// What an argument becomes if it is no constant in MPICH, but one in the standard.
+/// The value of an argument that is no constant in MPICH, but one in the standard.
 const INVALID: c_int = c_int::MIN;
 
 /// Translates a constant of MPICH. Another number stays, unless it is a constant of the standard.

@@ -7,12 +7,12 @@ use std::ptr::null_mut;
 
 /// A handle that a call writes.
 #[derive(Debug)]
-pub struct Result<H: Handle> {
+pub struct HandleResult<H: Handle> {
     theirs: *mut H::Mpich,
     ours: H,
 }
 
-impl<H: Handle> Result<H> {
+impl<H: Handle> HandleResult<H> {
     /// Makes a place for the handle.
     #[inline(always)]
     pub fn new(theirs: *mut H::Mpich) -> Self {

@@ -23,7 +23,7 @@ pub struct Status {
 /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE` as addresses.
 const IGNORE: usize = 1;
 
-/// What stands in a field that no call has written.
+/// The value of a field that no call has written.
 const UNWRITTEN: c_int = c_int::MIN;
 
 /// A status that no call has written.

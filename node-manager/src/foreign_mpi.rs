@@ -41,8 +41,8 @@ const ABI: &str = "libmpi_abi";
 /// Its file, whose name goes on with a version.
 const ABI_FILE: &[u8] = b"libmpi_abi.so";
 
-/// What ours have in addition to MPI's names: a function of `bcs.h`, and the variable of the library
-/// of MPICH's ABI (`mpich-abi/src/variables.rs`).
+/// Names that ours have in addition to MPI's: a function of `bcs.h`, and the variable of the
+/// library of MPICH's ABI (`mpich-abi/src/variables.rs`).
 const OWN_NAMES: [&[u8]; 2] = [b"bcs_barrier", b"bcs_mpich_abi"];
 
 /// Returns whether a library's file name is that of another MPI.

@@ -2,10 +2,11 @@
 //!
 //! All libraries of an ABI have one name (MPI 5.0, 20.2, for the standard's), and a program may
 //! record the folder where it was linked to one of them. Under this launcher another library than
-//! ours does not know its job, and each rank would be a world of its own. So we put our folders first
-//! in the dynamic linker's variable, which takes precedence over the program's record (`RUNPATH`).
-//! Programs without a record find the library there, too. An older kind of record, `RPATH`, takes
-//! precedence over the variable: [`foreign_mpi`](crate::foreign_mpi) reports such a program.
+//! ours does not know its job, and each rank would be a world of its own. So we put our folders
+//! first in the dynamic linker's variable, which takes precedence over the program's record
+//! (`RUNPATH`). Programs without a record find the library there, too. An older kind of record,
+//! `RPATH`, takes precedence over the variable: [`foreign_mpi`](crate::foreign_mpi) reports such a
+//! program.
 //!
 //! Libraries of other ABIs than the standard's have the names of other MPIs' libraries. So they are
 //! in folders of their own, which only this launcher puts where linkers look. In an environment of
@@ -56,8 +57,8 @@ fn folders_of(command: &Path) -> Vec<PathBuf> {
     installed.map(|(folder, _)| folder).collect()
 }
 
-/// Returns the folders followed by the previous value, or `None` if they are first already. A folder
-/// that cannot be written in a list is left out.
+/// Returns the folders followed by the previous value, or `None` if they are first already. A
+/// folder that cannot be written in a list is left out.
 fn value(folders: &[PathBuf], before: Option<&OsStr>) -> Option<OsString> {
     let folders = folders.iter().map(|folder| folder.as_os_str().as_bytes());
     let folders: Vec<&[u8]> = folders.filter(|folder| !folder.contains(&b':')).collect();

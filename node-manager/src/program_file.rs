@@ -130,8 +130,8 @@ pub(crate) fn names(
     }
 }
 
-/// Returns whether the program in a file names folders that the dynamic linker searches before those
-/// of `LD_LIBRARY_PATH`: it has an `RPATH`, and no `RUNPATH`.
+/// Returns whether the program in a file names folders that the dynamic linker searches before
+/// those of `LD_LIBRARY_PATH`: it has an `RPATH`, and no `RUNPATH`.
 ///
 /// # Errors
 /// It cannot be read.

@@ -5,7 +5,7 @@ use crate::codes::to_mpich;
 use crate::entries::*;
 use crate::handles::Handle;
 use crate::numbers::{self, DISTRIBUTIONS, mpich};
-use crate::places::Result;
+use crate::places::HandleResult;
 use mpi_abi::c::*;
 use smallvec::SmallVec;
 use std::ffi::c_int;
@@ -125,7 +125,7 @@ unsafe fn with_markers(
     unsafe { entry_PMPI_Type_get_extent(plain, begin, extent) };
     let (begin, end) = (bounds[0], bounds[0].wrapping_add(bounds[1]));
     let (begin, end) = (lower.unwrap_or(begin), upper.unwrap_or(end));
-    let mut resized = Result::<MPI_Datatype>::new(newtype);
+    let mut resized = HandleResult::<MPI_Datatype>::new(newtype);
     let extent = end.wrapping_sub(begin);
     let code = unsafe { entry_PMPI_Type_create_resized(plain, begin, extent, resized.place()) };
     unsafe { resized.store() };
@@ -154,7 +154,7 @@ by_hand! {
             return with_markers(length, blocks, places, kinds, newtype);
         }
         let kinds = crate::arrays::List::<MPI_Datatype>::new(kinds, count.into());
-        let mut made = Result::<MPI_Datatype>::new(newtype);
+        let mut made = HandleResult::<MPI_Datatype>::new(newtype);
         let code = entry_PMPI_Type_create_struct(count, blocks, places, kinds.start(), made.place());
         made.store();
         to_mpich(code)

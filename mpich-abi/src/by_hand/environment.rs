@@ -5,12 +5,12 @@ use crate::codes::{self, to_mpich};
 use crate::entries::*;
 use crate::handles::Handle;
 use crate::numbers::{mpich, rank_ours, rank_to_mpich};
-use crate::places::Result;
+use crate::places::HandleResult;
 use mpi_abi::c::*;
 use smallvec::SmallVec;
 use std::ffi::{CStr, c_char, c_int};
 
-/// What the version of the library has after ours. There is room for much more.
+/// The words that follow our text in the version of the library. There is room for much more.
 const OF_MPICH: &CStr = c" (for programs of MPICH's ABI)";
 
 /// The longest string that a function of the standard ABI writes here.
@@ -122,7 +122,7 @@ by_hand! {
         let is_root = entry_PMPI_Comm_rank(comm, &raw mut rank) == MPI_SUCCESS && rank == root;
         let length = if is_root { count } else { 0 };
         let infos = crate::arrays::List::<MPI_Info>::new(infos, length.into());
-        let mut made = Result::<MPI_Comm>::new(intercomm);
+        let mut made = HandleResult::<MPI_Comm>::new(intercomm);
         let code = entry_PMPI_Comm_spawn_multiple(count, commands, argvs, maxprocs, infos.start(), rank_ours(root), comm, made.place(), errcodes);
         made.store();
         to_mpich(code)

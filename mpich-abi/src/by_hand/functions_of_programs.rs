@@ -39,7 +39,7 @@ unsafe fn create(
     errhandler: *mut c_int,
     handler: impl FnOnce() -> Handler,
 ) -> c_int {
-    let mut place = places::Result::<MPI_Errhandler>::new(errhandler);
+    let mut place = places::HandleResult::<MPI_Errhandler>::new(errhandler);
     let code = enter(name, || insert_error_handler(place.place(), handler));
     unsafe { place.store() };
     to_mpich(code)
@@ -55,7 +55,7 @@ unsafe fn create_operation(
     commute: c_int,
     op: *mut c_int,
 ) -> c_int {
-    let mut op = places::Result::<MPI_Op>::new(op);
+    let mut op = places::HandleResult::<MPI_Op>::new(op);
     let function = UserFunction::Other {
         function,
         call,
@@ -122,7 +122,7 @@ by_hand! {
 
     fn PMPI_Grequest_start(query: QueryFunction, free: FreeFunction, cancel: CancelFunction, extra: *mut c_void, request: *mut c_int) {
         let functions = Box::into_raw(Box::new(RequestFunctions { query, free, cancel, extra }));
-        let mut request = places::Result::<MPI_Request>::new(request);
+        let mut request = places::HandleResult::<MPI_Request>::new(request);
         let code = entry_PMPI_Grequest_start(
             query.map(|_| query_request as _),
             // It frees our memory, too.

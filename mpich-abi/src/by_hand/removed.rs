@@ -4,7 +4,7 @@ use super::by_hand;
 use crate::codes::to_mpich;
 use crate::entries::*;
 use crate::handles::Handle;
-use crate::places::Result;
+use crate::places::HandleResult;
 use mpi_abi::c::*;
 use std::ffi::{c_int, c_void};
 
@@ -14,7 +14,7 @@ by_hand! {
     }
 
     fn PMPI_Errhandler_get(comm: c_int, errhandler: *mut c_int) {
-        let mut place = Result::<MPI_Errhandler>::new(errhandler);
+        let mut place = HandleResult::<MPI_Errhandler>::new(errhandler);
         let code = entry_PMPI_Comm_get_errhandler(MPI_Comm::ours(comm), place.place());
         place.store();
         to_mpich(code)
@@ -45,7 +45,7 @@ by_hand! {
     }
 
     fn PMPI_Type_hindexed(count: c_int, blocks: *mut c_int, places: *mut MPI_Aint, oldtype: c_int, newtype: *mut c_int) {
-        let mut made = Result::<MPI_Datatype>::new(newtype);
+        let mut made = HandleResult::<MPI_Datatype>::new(newtype);
         let oldtype = MPI_Datatype::ours(oldtype);
         let code = entry_PMPI_Type_create_hindexed(count, blocks, places, oldtype, made.place());
         made.store();
@@ -53,7 +53,7 @@ by_hand! {
     }
 
     fn PMPI_Type_hvector(count: c_int, block: c_int, stride: MPI_Aint, oldtype: c_int, newtype: *mut c_int) {
-        let mut made = Result::<MPI_Datatype>::new(newtype);
+        let mut made = HandleResult::<MPI_Datatype>::new(newtype);
         let oldtype = MPI_Datatype::ours(oldtype);
         let code = entry_PMPI_Type_create_hvector(count, block, stride, oldtype, made.place());
         made.store();
