@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// An exported function, and the function in Rust that does its work.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub struct EntryPoint<'a> {
     /// The exported name: `PMPI_Send`.
     pub name: &'a str,
     /// A second, weak name, which a tool may replace: `MPI_Send`.
@@ -15,7 +15,7 @@ pub struct Target<'a> {
 
 /// Generates entry points. Each stores the address that it is called from in the variable of this
 /// thread that `mpi-abi/src/caller.rs` defines, and continues in Rust.
-pub fn entry_points<'a>(targets: impl IntoIterator<Item = Target<'a>>) -> String {
+pub fn entry_points<'a>(targets: impl IntoIterator<Item = EntryPoint<'a>>) -> String {
     let mut text = String::from(".text\n");
     targets
         .into_iter()
@@ -23,7 +23,7 @@ pub fn entry_points<'a>(targets: impl IntoIterator<Item = Target<'a>>) -> String
     text
 }
 
-fn entry_point(Target { name, weak, prefix }: Target) -> String {
+fn entry_point(EntryPoint { name, weak, prefix }: EntryPoint) -> String {
     let mut text = String::from(".p2align 4\n");
     let mut begin = |binding: &str, name: &str| {
         let _ = writeln!(text, ".{binding} {name}\n.type {name}, @function\n{name}:");

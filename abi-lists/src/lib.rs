@@ -10,7 +10,7 @@
 mod assembly;
 mod prototype;
 
-pub use assembly::{Target, entry_points};
+pub use assembly::{EntryPoint, entry_points};
 pub use prototype::{Parameter, Prototype};
 
 /// C prototypes of all functions, by name.

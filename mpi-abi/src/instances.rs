@@ -46,8 +46,8 @@ static LAST: Mutex<RecentErrors> = Mutex::new(RecentErrors {
 });
 
 struct RecentErrors {
-    /// The number of the next error. 0 is not used: in MPICH's ABI (the crate `mpich-abi`) a code with
-    /// this number would equal its class.
+    /// The number of the next error. 0 is not used: in MPICH's ABI (the crate `mpich-abi`) a code
+    /// with this number would equal its class.
     next: u32,
     errors: Vec<Instance>,
 }

@@ -214,7 +214,7 @@ fn length(function: &Prototype, name: &str) -> String {
 
 fn status(function: &Prototype, parameter: Parameter) -> Translated {
     let name = parameter.name();
-    let kind = parameter.in_rust_of("Status");
+    let kind = parameter.in_rust_of("MpichStatus");
     if name == "array_of_statuses" {
         let length = length(function, name);
         let made = format!("crate::statuses::StatusArray::new({name}, {length})");

@@ -12,7 +12,7 @@
 mod constants;
 mod functions;
 
-use abi_lists::{Prototype, Target, entry_points};
+use abi_lists::{EntryPoint, Prototype, entry_points};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::{env, fs};
@@ -41,7 +41,7 @@ fn main() {
     write("tables.rs", constants::tables(&constants));
     write("handles.rs", constants::handles(&constants));
     let names: Vec<String> = exported.iter().map(|of| format!("P{}", of.name)).collect();
-    let targets = names.iter().map(|name| Target {
+    let targets = names.iter().map(|name| EntryPoint {
         name,
         weak: Some(&name[1..]),
         prefix: "mpich_",

@@ -8,7 +8,7 @@
 use crate::codes;
 use crate::handles::Handle;
 use crate::numbers::{KEYS, to_mpich};
-use crate::statuses::Status;
+use crate::statuses::MpichStatus;
 use mpi_abi::c::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Offset, MPI_Status};
 use std::ffi::{c_int, c_void};
 
@@ -141,7 +141,7 @@ pub struct RequestFunctions {
 }
 
 /// A function that tells the status of a generalized request, in MPICH's ABI.
-pub type QueryFunction = Option<unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int>;
+pub type QueryFunction = Option<unsafe extern "C" fn(*mut c_void, *mut MpichStatus) -> c_int>;
 /// A function that frees a generalized request.
 pub type FreeFunction = Option<unsafe extern "C" fn(*mut c_void) -> c_int>;
 /// A function that cancels a generalized request.
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn query_request(extra: *mut c_void, status: *mut MPI_Stat
     let Some(function) = functions.query else {
         return 0;
     };
-    let mut theirs = Status::default();
+    let mut theirs = MpichStatus::default();
     theirs.take(unsafe { &*status });
     let code = unsafe { function(functions.extra, &raw mut theirs) };
     unsafe { *status = theirs.ours() };

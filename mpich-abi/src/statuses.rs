@@ -10,7 +10,7 @@ use std::ptr::{null, null_mut};
 /// A status of MPICH.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct MpichStatus {
     /// The lower half of the number of bytes.
     pub count_lo: c_int,
     /// The other bits of the number of bytes; the lowest bit is whether it was cancelled.
@@ -34,11 +34,11 @@ const EMPTY: MPI_Status = MPI_Status {
     internal: [0; 5],
 };
 
-fn is_ignored(theirs: *mut Status) -> bool {
+fn is_ignored(theirs: *mut MpichStatus) -> bool {
     theirs.addr() <= IGNORE
 }
 
-impl Status {
+impl MpichStatus {
     /// Takes over what a call has written.
     #[inline(always)]
     pub fn take(&mut self, ours: &MPI_Status) {
@@ -70,14 +70,14 @@ impl Status {
 /// A status that a call writes.
 #[derive(Debug)]
 pub struct StatusResult {
-    theirs: *mut Status,
+    theirs: *mut MpichStatus,
     ours: MPI_Status,
 }
 
 impl StatusResult {
     /// Makes a place for the status.
     #[inline(always)]
-    pub fn new(theirs: *mut Status) -> Self {
+    pub fn new(theirs: *mut MpichStatus) -> Self {
         let ours = EMPTY;
         Self { theirs, ours }
     }
@@ -107,7 +107,7 @@ impl StatusResult {
 /// A status that a call reads, and may change.
 #[derive(Debug)]
 pub struct KnownStatus {
-    theirs: *mut Status,
+    theirs: *mut MpichStatus,
     ours: MPI_Status,
 }
 
@@ -116,7 +116,7 @@ impl KnownStatus {
     ///
     /// # Safety
     /// The program's address is valid, or `MPI_STATUS_IGNORE`.
-    pub unsafe fn new(theirs: *mut Status) -> Self {
+    pub unsafe fn new(theirs: *mut MpichStatus) -> Self {
         let ours = match is_ignored(theirs) {
             true => EMPTY,
             // SAFETY: the caller's promise.
@@ -153,13 +153,13 @@ impl KnownStatus {
 /// Statuses that a call writes.
 #[derive(Debug)]
 pub struct StatusArray {
-    theirs: *mut Status,
+    theirs: *mut MpichStatus,
     ours: SmallVec<[MPI_Status; 8]>,
 }
 
 impl StatusArray {
     /// Makes places for the statuses.
-    pub fn new(theirs: *mut Status, count: i64) -> Self {
+    pub fn new(theirs: *mut MpichStatus, count: i64) -> Self {
         let count = match is_ignored(theirs) {
             true => 0,
             false => usize::try_from(count).unwrap_or(0),
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_status_comes_back() {
-        let theirs = Status {
+        let theirs = MpichStatus {
             count_lo: -5,
             count_hi_and_cancelled: 3 << 1 | 1,
             MPI_SOURCE: -1,
@@ -206,17 +206,17 @@ mod tests {
         assert_eq!(ours.MPI_TAG, mpi_abi::c::MPI_ANY_TAG);
         assert_eq!(ours.MPI_ERROR, mpi_abi::c::MPI_ERR_TRUNCATE);
         assert_eq!(ours.internal, [-5, 3, 1, 0, 0]);
-        let mut again = Status::default();
+        let mut again = MpichStatus::default();
         again.take(&ours);
         assert_eq!(again, theirs);
     }
 
     #[test]
     fn what_a_call_does_not_write_stays() {
-        let mut theirs = Status {
+        let mut theirs = MpichStatus {
             MPI_ERROR: 77,
             MPI_TAG: 5,
-            ..Status::default()
+            ..MpichStatus::default()
         };
         let before = theirs;
         theirs.take(&EMPTY);
@@ -231,6 +231,6 @@ mod tests {
             (theirs.MPI_SOURCE, theirs.MPI_TAG, theirs.MPI_ERROR),
             (3, 9, 77)
         );
-        assert_eq!(size_of::<Status>(), 20);
+        assert_eq!(size_of::<MpichStatus>(), 20);
     }
 }

@@ -9,7 +9,7 @@
 use crate::entries::*;
 use crate::handles::Handle;
 use crate::numbers::*;
-use crate::statuses::Status;
+use crate::statuses::MpichStatus;
 use mpi_abi::c::{
     MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info,
     MPI_Message, MPI_Offset, MPI_Op, MPI_Request, MPI_Session, MPI_T_cb_safety, MPI_T_cvar_handle,

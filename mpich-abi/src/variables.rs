@@ -34,8 +34,8 @@ pub static MPI_F08_STATUS_IGNORE: Place = Place(&raw const MPIR_F08_MPI_STATUS_I
 pub static MPI_F08_STATUSES_IGNORE: Place =
     Place((&raw const MPIR_F08_MPI_STATUSES_IGNORE_OBJ).cast());
 
-/// Variables that Fortran programs ignore. Its library stores the addresses here when it is loaded: without
-/// it there is no Fortran in the program.
+/// Variables that Fortran programs ignore. Its library stores the addresses here when it is loaded:
+/// without it there is no Fortran in the program.
 #[unsafe(no_mangle)]
 pub static mut MPI_F_STATUS_IGNORE: usize = 0;
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
-//! Tests `libmpi.so.12`: programs that MPICH's own compiler wrapper has built run unchanged over our
-//! library, and the library has MPICH's names and constants.
+//! Tests `libmpi.so.12`: programs that MPICH's own compiler wrapper has built run unchanged over
+//! our library, and the library has MPICH's names and constants.
 //!
 //! MPICH comes from `cargo xtask peers`. Without it the tests that need it are skipped. They fail
 //! instead if `BCS_REQUIRE_MPICH` is set.

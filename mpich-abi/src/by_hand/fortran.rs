@@ -5,7 +5,7 @@ use super::by_hand;
 use crate::entries::{entry_PMPI_File_fromint, entry_PMPI_File_toint};
 use crate::handles::Handle;
 use crate::numbers::mpich;
-use crate::statuses::Status;
+use crate::statuses::MpichStatus;
 use mpi_abi::c::MPI_File;
 use std::ffi::c_int;
 
@@ -13,7 +13,7 @@ use std::ffi::c_int;
 ///
 /// # Safety
 /// Both addresses are null, `MPI_STATUS_IGNORE`, or valid.
-unsafe fn copy(from: *const Status, to: *mut Status) -> c_int {
+unsafe fn copy(from: *const MpichStatus, to: *mut MpichStatus) -> c_int {
     if from.addr() <= 1 || to.addr() <= 1 {
         return mpich::MPI_ERR_ARG;
     }
@@ -66,27 +66,27 @@ by_hand! {
         PMPI_File_c2f(file)
     }
 
-    fn PMPI_Status_c2f(c_status: *const Status, f_status: *mut Status) {
+    fn PMPI_Status_c2f(c_status: *const MpichStatus, f_status: *mut MpichStatus) {
         copy(c_status, f_status)
     }
 
-    fn PMPI_Status_f2c(f_status: *const Status, c_status: *mut Status) {
+    fn PMPI_Status_f2c(f_status: *const MpichStatus, c_status: *mut MpichStatus) {
         copy(f_status, c_status)
     }
 
-    fn PMPI_Status_c2f08(c_status: *const Status, f08_status: *mut Status) {
+    fn PMPI_Status_c2f08(c_status: *const MpichStatus, f08_status: *mut MpichStatus) {
         copy(c_status, f08_status)
     }
 
-    fn PMPI_Status_f082c(f08_status: *const Status, c_status: *mut Status) {
+    fn PMPI_Status_f082c(f08_status: *const MpichStatus, c_status: *mut MpichStatus) {
         copy(f08_status, c_status)
     }
 
-    fn PMPI_Status_f082f(f08_status: *const Status, f_status: *mut Status) {
+    fn PMPI_Status_f082f(f08_status: *const MpichStatus, f_status: *mut MpichStatus) {
         copy(f08_status, f_status)
     }
 
-    fn PMPI_Status_f2f08(f_status: *const Status, f08_status: *mut Status) {
+    fn PMPI_Status_f2f08(f_status: *const MpichStatus, f08_status: *mut MpichStatus) {
         copy(f_status, f08_status)
     }
 }

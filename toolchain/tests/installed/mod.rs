@@ -26,8 +26,8 @@ fn products() -> PathBuf {
 
 /// Installs the products of this checkout, in the profile of this test.
 ///
-/// To link libraries and compile the glue of Fortran takes seconds, and some twenty tests of several
-/// programs want an installation. So the first one makes it, and each gets a copy.
+/// To link libraries and compile the glue of Fortran takes seconds, and some twenty tests of
+/// several programs want an installation. So the first one makes it, and each gets a copy.
 pub(crate) fn installed(prefix: &Path) {
     let products = products();
     // Builds the whole workspace, like its tests, so that dependencies have the same features.
