@@ -16,6 +16,10 @@ for word; do
         -link_info) show=link; continue ;;
         --showme:compile|-showme:compile) show=compile_flags; continue ;;
         --showme:link|-showme:link) show=link_flags; continue ;;
+        --showme:command|-showme:command) show=command; continue ;;
+        --showme:incdirs|-showme:incdirs) show=incdirs; continue ;;
+        --showme:libdirs|-showme:libdirs) show=libdirs; continue ;;
+        --showme:libs|-showme:libs) show=libs; continue ;;
         --showme:version|-showme:version) show=version; continue ;;
         -fc=*) chosen=${word#-fc=}; continue ;;
         -c|-S|-E|-M|-MM|-fsyntax-only) links=no ;;
@@ -43,6 +47,10 @@ done
 if [ -z "$compiler" ]; then
     echo "$name: no Fortran compiler is installed; install gfortran, or name a compiler by BCS_FC" >&2
     exit 1
+fi
+if ! command -v "${compiler%% *}" >/dev/null; then
+    echo "$name: there is no ${compiler%% *} here: install a compiler, or name one by BCS_FC" >&2
+    exit 127
 fi
 compiler_words=$(printf '%s' "$compiler" | tr ' ' '\n')
 IFS='
@@ -111,6 +119,12 @@ $compile" ;;
 $link" ;;
     compile_flags) shown=$compile ;;
     link_flags) shown=$link ;;
+    command) shown=$compiler_words ;;
+    incdirs) shown="$prefix/include
+$folder" ;;
+    libdirs) shown="$prefix/lib
+$folder" ;;
+    libs) shown="bcs_modules bcs_fortran mpi_abi" ;;
 esac
 if [ $show != no ]; then
     IFS=' 
