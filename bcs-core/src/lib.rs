@@ -10,6 +10,7 @@
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
 //! | [`check_bits`] | what a checked job sends with each message |
 //! | [`layout`] | the addresses of the bytes of a message that is not contiguous |
+//! | [`one_sided`] | what the accumulate functions do to a target's memory |
 //! | [`reduction`] | what a reduction computes, to the bit |
 //! | [`job`] | jobs, nodes, microphases, the handshake of a rank with its node manager |
 //! | [`lockstep`], [`clock`] | threads that run one at a time, in virtual time: ranks of the simulator |
@@ -42,6 +43,8 @@ pub mod mapped_code;
 #[cfg(not(loom))]
 pub mod matching;
 pub mod memory;
+#[cfg(not(loom))]
+pub mod one_sided;
 mod prefetch;
 #[cfg(not(loom))]
 pub mod reduction;

@@ -80,6 +80,8 @@ pub enum RequestFailure {
     /// Memory of a member of the collective could not be read or written. The completion holds the
     /// member.
     MemberMemory = 10,
+    /// Memory of the target of a one-sided operation could not be read or written.
+    TargetMemory = 11,
 }
 
 impl RequestFailure {
@@ -88,7 +90,7 @@ impl RequestFailure {
     pub fn from_code(code: u8) -> Self {
         use RequestFailure::{
             BadAddress, BadDescriptor, Cancelled, EarlierMismatch, MemberMemory, Mismatch, None,
-            PeerGone, SenderMemory, TableFull, Truncated,
+            PeerGone, SenderMemory, TableFull, TargetMemory, Truncated,
         };
         [
             None,
@@ -102,6 +104,7 @@ impl RequestFailure {
             SenderMemory,
             EarlierMismatch,
             MemberMemory,
+            TargetMemory,
         ]
         .into_iter()
         .find(|failure| *failure as u8 == code)

@@ -151,6 +151,10 @@ impl Operation {
                 ErrorClass::Buffer,
                 "the buffer of another rank is not in its memory",
             ),
+            RequestFailure::TargetMemory => (
+                ErrorClass::RmaRange,
+                "the target has no such memory, or it cannot be reached",
+            ),
             RequestFailure::PeerGone => (ErrorClass::ProcAborted, "a rank that it needs is gone"),
             RequestFailure::TableFull => (
                 ErrorClass::Other,

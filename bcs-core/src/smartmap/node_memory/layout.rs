@@ -11,12 +11,13 @@ pub(super) const LINE: usize = 128; // two cache lines: adjacent-line prefetch c
 pub(super) const PAGE: usize = 4096;
 
 /// A rank area: the bell, and beside it what hardly ever changes (the process id and whether the
-/// rank is full), then the event count, then the bits of known senders.
-pub(super) const DESK_BYTES: usize = 3 * LINE;
+/// rank is full), then the event count, then the bits of known senders, then the lock of updates.
+pub(super) const DESK_BYTES: usize = 4 * LINE;
 pub(super) const PROCESS: usize = 8;
 pub(super) const FULL: usize = 16;
 pub(super) const NEWS: usize = LINE;
 pub(super) const INTRODUCTIONS: usize = 2 * LINE;
+pub(super) const UPDATES: usize = 3 * LINE;
 
 /// A transfer slot is a cache line: receivers of different sends write to different ones.
 pub(super) const TRANSFER_BYTES: usize = 64;

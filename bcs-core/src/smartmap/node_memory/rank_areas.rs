@@ -29,7 +29,7 @@ impl RankArea {
 }
 
 impl NodeMemory {
-    fn desk(&self, place: usize) -> usize {
+    pub(super) fn desk(&self, place: usize) -> usize {
         assert!(place < self.ranks, "place {place} of {}", self.ranks);
         place * DESK_BYTES
     }
