@@ -13,6 +13,7 @@
 //! | `async_operation.rs`, `async_progress.rs` | what is done step by step for one request; how it advances |
 //! | `deferred_copies.rs`, `run_deferred.rs` | what is done without the lock, and by which thread |
 //! | `messages.rs`, `probing.rs`, `immediate.rs` | sends and receives, probes, and calls that are over at once |
+//! | `one_sided.rs` | operations on the memory of other ranks, and waits for words that they change |
 //! | `conformance.rs` | an endpoint as one that keeps the rules of transports |
 //! | `table_usage.rs` | what is in the tables now, in numbers |
 //! | `wait_state.rs`, `finalize.rs`, `leaks.rs` | what a blocked rank reports; the end, and what is left |
@@ -30,6 +31,7 @@ mod finalize;
 mod immediate;
 mod leaks;
 mod messages;
+mod one_sided;
 mod probing;
 mod request;
 mod run_deferred;

@@ -6,15 +6,19 @@
 //! | `transport_trait.rs`, `conformance` | what a transport is; the rules that every transport keeps |
 //! | `nic`, `smartmap` | the two transports |
 //! | `mux.rs` | both at once, and the receives that either may satisfy |
+//! | `one_sided.rs`, `direct_access.rs` | operations on the memory of other ranks; those that this rank does by itself |
 //! | `request_table.rs` | the request table of a transport |
 
 pub(crate) mod conformance;
+mod direct_access;
 pub(crate) mod mux;
 pub(crate) mod nic;
+pub(crate) mod one_sided;
 mod request_table;
 pub mod smartmap;
 mod transport_trait;
 
+pub(crate) use direct_access::DirectAccess;
 pub(crate) use mux::{Mux, TransportHandle, TransportSet};
 pub(crate) use transport_trait::Transport;
 

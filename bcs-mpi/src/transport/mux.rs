@@ -11,6 +11,8 @@
 //! [`NicMemory::claim`]: bcs_core::memory::NicMemory::claim
 
 use super::nic::NicTransport;
+use super::direct_access::DirectAccess;
+use super::one_sided::{OneSided, OneSidedRefusal};
 use super::smartmap::SmartMap;
 use super::transport_trait::as_it_does_itself;
 use super::{OutgoingMessage, PostedSend, RequestOutcome, SendMode, TooManyRequests, Transport};
@@ -153,6 +155,23 @@ impl Mux {
         }
         nic.post_shared((request, twin), pattern, &into);
         Ok(TransportHandle::Nic(request))
+    }
+
+    /// Returns the access to memory that this rank reaches by itself.
+    pub(crate) fn direct_access(&self) -> DirectAccess {
+        DirectAccess::new(self.local.as_ref().map(SmartMap::one_sided_access))
+    }
+
+    /// Posts a one-sided operation. It is complete when it was applied at the target and its result
+    /// is in place. Within the node it is executed at once.
+    pub(crate) fn one_sided(
+        &mut self,
+        operation: &OneSided,
+    ) -> Result<TransportHandle, OneSidedRefusal> {
+        if let Some(done) = self.direct_access().execute(operation) {
+            return done.map(|()| TransportHandle::Complete(operation.len));
+        }
+        Ok(TransportHandle::Nic(self.nic.one_sided(operation)?))
     }
 
     /// Takes the outcome of a posted operation, if it is done.

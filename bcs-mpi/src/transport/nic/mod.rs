@@ -25,6 +25,7 @@
 mod arrivals;
 mod demand;
 mod leaks;
+mod one_sided;
 mod outbox;
 mod payload_slots;
 mod probes;

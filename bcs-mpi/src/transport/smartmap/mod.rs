@@ -43,6 +43,7 @@
 //! | cancels | [`cancelling`] |
 //! | a send and a receive of one buffer | [`replacing`] |
 //! | blocking calls that need no request | [`shortcut`] |
+//! | operations on the memory of other ranks | [`one_sided`] |
 //! | communicators and collectives | [`communicators`], [`collectives`], [`long_collectives`] |
 //! | every call; requests that are done | [`progress`], [`completion`] |
 //! | work without the lock | [`deferred_copies`] |
@@ -61,6 +62,7 @@ mod lending;
 mod long_collectives;
 mod messages;
 mod node_manager;
+mod one_sided;
 mod peer_memory;
 mod progress;
 mod receiving;
@@ -82,6 +84,7 @@ pub(crate) use messages::incoming::LocalMatchedMessage;
 pub(crate) use messages::loans::LoanOutcome;
 pub(crate) use messages::replacing::ReplacingReceive;
 pub(crate) use node_manager::{NodeManager, SlotReply};
+pub(crate) use one_sided::LocalOneSided;
 pub(crate) use peer_memory::PeerMemory;
 pub(crate) use requests::LocalRequestId;
 pub(crate) use shortcut::QueueHead;

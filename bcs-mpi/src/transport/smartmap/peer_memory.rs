@@ -185,6 +185,48 @@ impl PeerMemory {
     }
 }
 
+impl PeerMemory {
+    /// Reads bytes of another rank that are not mapped here.
+    pub(super) fn read_from(
+        &self,
+        node: &NodeMemory,
+        place: usize,
+        address: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), FetchError> {
+        let process = readable(node, place);
+        if !self.process || process <= 0 {
+            return Err(FetchError::Closed);
+        }
+        read(process, address, bytes)
+    }
+
+    /// Writes bytes of another rank that are not mapped here.
+    pub(super) fn write_to(
+        &self,
+        node: &NodeMemory,
+        place: usize,
+        bytes: &[u8],
+        into: u64,
+    ) -> Result<(), FetchError> {
+        let process = node.process_id(place).load(Ordering::Acquire);
+        // A negative number marks a process that may only be read.
+        let process = process.cast_signed();
+        if !self.process || process <= 0 {
+            return Err(FetchError::Closed);
+        }
+        if let Some(slots) = &self.slots {
+            slots.copied_beside(place, bytes.len());
+        }
+        let mut into = into;
+        for chunk in bytes.chunks(MAX_CALL_BYTES) {
+            write(process, chunk, into)?;
+            into = into.wrapping_add(chunk.len() as u64);
+        }
+        Ok(())
+    }
+}
+
 /// Returns the process of the rank at a place, for reading; 0 while it has none.
 fn readable(node: &NodeMemory, place: usize) -> i32 {
     let process = node.process_id(place).load(Ordering::Acquire);
