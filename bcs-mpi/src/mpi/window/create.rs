@@ -277,6 +277,16 @@ impl Window {
         })
     }
 
+    /// Checks that the window could be freed now.
+    ///
+    /// # Errors
+    /// When an epoch is open.
+    pub fn may_be_freed(&self) -> Result<()> {
+        let operation = Operation::plain("MPI_Win_free");
+        self.usable(operation)?;
+        self.check_at_rest(operation)
+    }
+
     /// Makes a call, which is recorded if calls are.
     #[inline]
     #[track_caller]

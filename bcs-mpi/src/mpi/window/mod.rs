@@ -31,9 +31,11 @@ mod requests;
 mod shared;
 mod state;
 
+pub use operands::TargetData;
 pub use operations::AccumulateOp;
 pub use properties::DEFAULT_HINTS;
 pub use queue_lock::LockKind;
+pub use shared::SharedMemory;
 pub use state::{Window, WindowFlavor};
 
 /// Assertions of a call, as the standard's ABI has them (MPI 5.0, 12.5.5).

@@ -6,7 +6,7 @@ use super::state::Window;
 use super::{Assertions, NOCHECK};
 use crate::call_site;
 use crate::mpi::Result;
-use crate::mpi::error::{ErrorClass, Operation, Peer};
+use crate::mpi::error::{Operation, Peer};
 use crate::recording::{CallTiming, Primitive, Site};
 use std::collections::BTreeMap;
 use std::sync::atomic::{Ordering, fence};
@@ -268,19 +268,5 @@ impl Window {
     /// again.
     pub(super) fn make_progress(&self) {
         self.process().endpoint().poll_once();
-    }
-}
-
-impl LockKind {
-    /// Checks the number of a kind of lock.
-    ///
-    /// # Errors
-    /// The class of a wrong kind.
-    pub fn from_flag(is_exclusive: Option<bool>) -> std::result::Result<Self, ErrorClass> {
-        match is_exclusive {
-            Some(true) => Ok(Self::Exclusive),
-            Some(false) => Ok(Self::Shared),
-            None => Err(ErrorClass::Locktype),
-        }
     }
 }
