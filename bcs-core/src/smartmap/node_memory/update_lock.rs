@@ -28,7 +28,8 @@ impl NodeMemory {
     pub fn try_update_lock(&self, place: usize) -> Option<UpdateLock<'_>> {
         let word = self.mapping().word32(self.desk(place) + UPDATES);
         let taken = word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed); // UPDATED
-        taken.is_ok().then_some(UpdateLock(word))
+        // The guard is made only if the lock was taken: to drop one gives the lock back.
+        taken.is_ok().then(|| UpdateLock(word))
     }
 
     /// Takes the lock of the rank at a place. `pause` gives the core away.
@@ -57,6 +58,7 @@ mod tests {
         let node = NodeMemory::private(2).unwrap();
         let first = node.try_update_lock(0).unwrap();
         assert!(node.try_update_lock(0).is_none());
+        assert!(node.try_update_lock(0).is_none(), "a refusal does not free it");
         assert!(node.try_update_lock(1).is_some());
         drop(first);
         let total = AtomicU32::new(0);
