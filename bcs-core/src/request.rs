@@ -24,6 +24,13 @@ pub struct RequestId {
 }
 
 impl RequestId {
+    /// The request of operations that need no completion. Its slot is never used otherwise, so a
+    /// completion does no harm.
+    pub const NOBODY: Self = Self {
+        slot: 0,
+        generation: 0,
+    };
+
     /// Returns one word: slot low, generation high.
     #[must_use]
     pub fn word(self) -> u64 {

@@ -28,6 +28,7 @@ pub use address::{Block, GlobalAddress, Variable};
 use bcs_core::descriptor::Payload;
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::layout::Location;
+use bcs_core::one_sided::Update;
 use serde::{Deserialize, Serialize};
 
 /// Names one outstanding operation of a port.
@@ -234,6 +235,46 @@ pub trait RankMemory {
     /// # Errors
     /// [`MemoryFault`] when the rank has no such memory.
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault>;
+
+    /// Updates elements of a local rank, each in one step for all who update them
+    /// ([`bcs_core::one_sided`]). Returns false if another one holds the lock that this takes: then
+    /// nothing was done, and the caller tries again later. This implementation is for memory that
+    /// nobody else updates at the same time.
+    ///
+    /// # Errors
+    /// [`MemoryFault`] when the rank has no such memory.
+    fn update(
+        &mut self,
+        rank: u32,
+        address: u64,
+        update: &mut MemoryUpdate<'_>,
+    ) -> Result<bool, MemoryFault> {
+        let mut contents = vec![0; update.len];
+        self.read(rank, address, &mut contents)?;
+        update.apply_to_copy(&mut contents);
+        self.write(rank, address, &contents)?;
+        Ok(true)
+    }
+}
+
+/// An update of a rank's memory.
+#[derive(Debug)]
+pub struct MemoryUpdate<'a> {
+    /// The function.
+    pub update: Update,
+    /// The number of bytes to update.
+    pub len: usize,
+    /// The operand ([`Update::operand_len`]).
+    pub operand: &'a [u8],
+    /// Where the previous contents go, if the update fetches them; otherwise empty.
+    pub old: &'a mut [u8],
+}
+
+impl MemoryUpdate<'_> {
+    /// Updates a copy of the elements.
+    pub fn apply_to_copy(&mut self, contents: &mut [u8]) {
+        self.update.apply_to_copy(contents, self.operand, self.old);
+    }
 }
 
 /// A rank named memory that it does not have.

@@ -16,6 +16,7 @@
 
 use crate::blocks::CompletedSend;
 use crate::collective::ReadyCollective;
+use crate::threads::Outbox;
 use bcs_core::descriptor::CollectiveDescriptor;
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::request::{Completion, RequestFailure, RequestId};
@@ -50,17 +51,46 @@ pub struct Chunk {
     pub cost: u64,
     /// The operations that are complete once this chunk has moved.
     pub last: Option<TransferCompletion>,
-    /// The receive, in case the chunk fails.
+    /// The receive, in case the chunk fails. A one-sided operation that sends has none
+    /// ([`RequestId::NOBODY`]).
     pub receiver: (u32, RequestId),
     /// The sender's node, rank and request, if the sender waits for a completion.
     pub sender: Option<(NodeId, u32, RequestId)>,
 }
 
 impl Chunk {
+    /// Returns whether it belongs to a receive, and to no one-sided operation that sends.
+    fn has_receive(&self) -> bool {
+        self.receiver.1 != RequestId::NOBODY
+    }
+
+    /// Completes its receive, if it has one.
+    pub(crate) fn complete_receive(&self, completion: Completion, out: &mut Outbox) {
+        let (rank, request) = self.receiver;
+        if self.has_receive() {
+            out.complete(rank, request, completion);
+        }
+    }
+
+    /// Returns the completion of its send for the sender's node, if the sender waits for one.
+    pub(crate) fn completed_send(
+        &self,
+        receive: &Completion,
+        failure: RequestFailure,
+    ) -> Option<(NodeId, CompletedSend)> {
+        let (node, rank, request) = self.sender?;
+        let receive = (self.receiver.1, receive);
+        let sent = CompletedSend::of_transfer((rank, request), failure, receive);
+        Some((node, sent))
+    }
+
     /// Returns the outcome of its receive and its send if it cannot be moved.
     #[must_use]
     pub fn failure_outcome(&self, error: FabricError) -> (Completion, RequestFailure) {
         let (receive, send) = match error {
+            FabricError::DestinationMemory if !self.has_receive() => {
+                (RequestFailure::None, RequestFailure::TargetMemory)
+            }
             FabricError::SourceMemory => (RequestFailure::SenderMemory, RequestFailure::BadAddress),
             FabricError::DestinationMemory => (RequestFailure::BadAddress, RequestFailure::None),
             FabricError::PeerGone | FabricError::Lost => {

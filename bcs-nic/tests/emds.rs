@@ -39,6 +39,7 @@ fn long_message(bench: &mut Workbench) {
         len: 120_000,
         check_bits: CheckBits::NONE,
         payload: Payload::Memory(Location::contiguous(0)),
+        one_sided: None,
     };
     bench.post_send(2, &send);
     let request = bench.request(0);

@@ -33,6 +33,7 @@ fn send(bytes: &[u8]) -> [u64; SendDescriptor::WORDS] {
         len: bytes.len() as u64,
         check_bits: CheckBits::NONE,
         payload: Payload::Memory(Location::contiguous(bytes.as_ptr() as u64)),
+        one_sided: None,
     };
     send.encode()
 }

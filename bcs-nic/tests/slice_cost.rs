@@ -109,6 +109,7 @@ impl Job {
             len: 8,
             check_bits: CheckBits::NONE,
             payload: Payload::Inline([7; 64]),
+            one_sided: None,
         };
         self.sends[from as usize].push(&send.encode()).unwrap();
     }

@@ -144,11 +144,7 @@ fn a_completion_that_comes_while_others_are_looked_for_is_not_lost() {
         demanded: true,
     };
     let request = RequestId::from_word(7);
-    let told = CompletedSend {
-        rank: 0,
-        request,
-        failure: RequestFailure::None,
-    };
+    let told = CompletedSend::new(0, request, RequestFailure::None);
     for after in [Block::Completions, Block::Strobe] {
         let config = NodeConfig {
             node: NodeId(0),

@@ -247,6 +247,7 @@ fn more_sends_fail_at_once_than_a_completion_block_tells() {
             len: 1 << 40,
             check_bits: CheckBits::NONE,
             payload: Payload::Memory(Location::contiguous(1 << 30)),
+            one_sided: None,
         };
         bench.post_send(0, &send);
         let kind = ReceiveKind::Receive {
@@ -316,6 +317,7 @@ fn cancel(bench: &mut Workbench, from: u32, to: u32, tag: i32, request: RequestI
         len: 0,
         check_bits: CheckBits::NONE,
         payload: Payload::Cancel,
+        one_sided: None,
     };
     bench.post_send(from, &cancel);
 }

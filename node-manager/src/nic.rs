@@ -139,6 +139,7 @@ impl LocalNics {
                 if let Some(node) = node_memory.clone() {
                     let desk = RankArea { node, place };
                     memory = memory.with_bell(desk.bell());
+                    memory = memory.with_update_lock(desk.update_lock());
                     desks[rank as usize] = Some(desk);
                 }
                 memory_fds[rank as usize] = Some(fd);

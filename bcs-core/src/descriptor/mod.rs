@@ -8,12 +8,14 @@
 mod call;
 mod collective;
 mod invalid_call;
+mod one_sided;
 mod receive;
 mod send;
 
 pub use call::NicCollectiveCall;
 pub use collective::{CollectiveDescriptor, CollectiveKind, is_short};
 pub use invalid_call::InvalidCall;
+pub use one_sided::{OneSidedAction, OneSidedTarget};
 pub use receive::{ReceiveDescriptor, ReceiveKind};
 pub use send::{Payload, SendDescriptor};
 

@@ -41,6 +41,16 @@ pub enum ReceiveKind {
         /// The size of the destination in bytes.
         capacity: u64,
     },
+    /// Bring bytes of the source's memory here (`MPI_Get`, MPI 5.0 section 12.3.2). It meets no
+    /// message.
+    Get {
+        /// Where they are in the process of the source.
+        address: u64,
+        /// The destination.
+        into: Location,
+        /// The number of bytes.
+        len: u64,
+    },
     /// Cancel the receive or probe with this request, if it has not matched (section 3.8.4).
     Cancel(RequestId),
 }
@@ -76,6 +86,14 @@ impl ReceiveDescriptor {
         words[1] = u64::from(self.context) | u64::from(self.source.unwrap_or(ANY_SOURCE)) << 32;
         let mut flags = if self.tag.is_none() { ANY_TAG } else { 0 };
         match self.kind {
+            ReceiveKind::Get { address, into, len } => {
+                flags |= 7;
+                words[3] = len;
+                words[4] = into.address;
+                words[5] = address;
+                words[6] = into.layout_word();
+                words[7] = u64::from(into.grain);
+            }
             ReceiveKind::Receive {
                 into,
                 capacity,
@@ -126,7 +144,7 @@ impl ReceiveDescriptor {
         let into = Location::from_words(words[4], words[6], words[7]);
         let shared = flags & !ANY_TAG == SHARED;
         let kind = match flags & !(ANY_TAG | if shared { SHARED } else { 0 }) {
-            0 | 6 if !into.may_have(words[3]) => return bad("address", words[4]),
+            0 | 6 | 7 if !into.may_have(words[3]) => return bad("address", words[4]),
             0 => ReceiveKind::Receive {
                 into,
                 capacity: words[3],
@@ -141,6 +159,15 @@ impl ReceiveDescriptor {
                 message: RequestId::from_word(words[5]),
                 into,
                 capacity: words[3],
+            },
+            7 if source == ANY_SOURCE => return bad("source", u64::from(source)),
+            7 if words[5].checked_add(words[3]).is_none() => {
+                return bad("address at the target", words[5]);
+            }
+            7 => ReceiveKind::Get {
+                address: words[5],
+                into,
+                len: words[3],
             },
             _ => return bad("flags", flags),
         };

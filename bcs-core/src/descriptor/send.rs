@@ -1,6 +1,6 @@
 //! Send descriptors: rank → BS, and, with the sender's name added, BS → BR.
 
-use super::{BadDescriptor, bad};
+use super::{BadDescriptor, OneSidedTarget, bad};
 use crate::check_bits::CheckBits;
 use crate::layout::Location;
 use crate::limits::{INLINE_BYTES, MAX_RANKS, PAYLOAD_SLOTS};
@@ -46,17 +46,22 @@ pub struct SendDescriptor {
     pub check_bits: CheckBits,
     /// The place of the bytes.
     pub payload: Payload,
+    /// What to do at the receiver, which is the target, if this is no message but a one-sided
+    /// operation. Then it has no context, tag or check bits, and `len` counts the bytes of the
+    /// target. The payload has [as many as are sent](OneSidedTarget::sent_len).
+    pub one_sided: Option<OneSidedTarget>,
 }
 
 const OWED: u64 = 1;
 const IN_SLOT: u64 = 2;
 const INLINE: u64 = 4;
+const ONE_SIDED: u64 = 8;
 /// Both flags at once, because no payload is at two places.
 const CANCEL: u64 = INLINE | IN_SLOT;
 /// The check bits are above the flags.
 const MARK_SHIFT: u32 = u32::BITS - CheckBits::BITS;
 
-const _: () = assert!(INLINE < 1 << MARK_SHIFT);
+const _: () = assert!(ONE_SIDED < 1 << MARK_SHIFT);
 
 impl SendDescriptor {
     /// Words of a ring entry: two cache lines, the second one inline payload.
@@ -91,8 +96,20 @@ impl SendDescriptor {
                 words[8] = u64::from(location.grain);
             }
         }
-        words[2] = u64::from(self.tag.cast_unsigned()) | flags << 32;
+        let mut tag = self.tag.cast_unsigned();
+        if let Some(target) = &self.one_sided {
+            flags |= ONE_SIDED;
+            tag = target.word();
+            words[Self::target_word(flags)] = target.address;
+        }
+        words[2] = u64::from(tag) | flags << 32;
         words
+    }
+
+    /// Returns the word with the address at the target of a one-sided operation: one that its
+    /// payload leaves free.
+    const fn target_word(flags: u64) -> usize {
+        if flags & INLINE != 0 { 4 } else { 9 }
     }
 
     /// Parses the words of a ring entry.
@@ -103,6 +120,9 @@ impl SendDescriptor {
     pub fn parse(words: &[u64; Self::WORDS]) -> Result<Self, BadDescriptor> {
         let flags = u64::from(high(words[2]));
         let len = words[3];
+        if flags & ONE_SIDED != 0 {
+            return Self::parse_one_sided(words);
+        }
         let destination = high(words[1]);
         if destination as usize >= MAX_RANKS {
             return bad("destination", u64::from(destination));
@@ -139,6 +159,27 @@ impl SendDescriptor {
             len,
             check_bits: CheckBits::new(high(words[2]) >> MARK_SHIFT),
             payload,
+            one_sided: None,
+        })
+    }
+
+    /// Parses a one-sided operation: its payload as that of a message, and its target.
+    fn parse_one_sided(words: &[u64; Self::WORDS]) -> Result<Self, BadDescriptor> {
+        let (len, flags) = (words[3], u64::from(high(words[2])));
+        let address = words[Self::target_word(flags)];
+        let target = OneSidedTarget::parse(low(words[2]), address, len)?;
+        let mut message = *words;
+        message[2] = (flags & (OWED | IN_SLOT | INLINE)) << 32;
+        message[3] = target.sent_len(len);
+        let message = Self::parse(&message)?;
+        target.check(&message.payload, len)?;
+        if !message.needs_completion {
+            return bad("flags", flags);
+        }
+        Ok(Self {
+            len,
+            one_sided: Some(target),
+            ..message
         })
     }
 }
@@ -146,6 +187,8 @@ impl SendDescriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::descriptor::OneSidedAction;
+    use crate::one_sided::Update;
     use proptest::prelude::*;
 
     proptest! {
@@ -164,6 +207,7 @@ mod tests {
                 request: RequestId { slot, generation: 1 },
                 needs_completion, context, destination, tag, len, check_bits,
                 payload: Payload::Inline([byte; INLINE_BYTES]),
+                one_sided: None,
             };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
             let send = SendDescriptor { payload: Payload::Memory(Location::contiguous(u64::from(slot))), ..send };
@@ -171,6 +215,48 @@ mod tests {
             let location = Location::from_words(u64::MAX, u64::from(tag.cast_unsigned()) + 1, len);
             let send = SendDescriptor { payload: Payload::Memory(location), ..send };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn one_sided_operations_survive_the_ring(
+            address: u64, elements in 0u64..20, code: u32, wakes: bool, in_memory: bool, destination in 0u32..16_384,
+        ) {
+            let action = match Update::parse(code & 0x1_ffff) {
+                Ok(update) => OneSidedAction::Update(update),
+                Err(_) => OneSidedAction::Put,
+            };
+            let len = match action {
+                OneSidedAction::Put => elements,
+                OneSidedAction::Update(update) => elements * update.datatype.size() as u64,
+            };
+            let payload = if in_memory {
+                Payload::Memory(Location::contiguous(address.wrapping_mul(3)))
+            } else {
+                Payload::Inline([7; INLINE_BYTES])
+            };
+            let send = SendDescriptor {
+                request: RequestId { slot: 3, generation: 4 },
+                needs_completion: true, context: 0, destination, tag: 0, len, check_bits: CheckBits::NONE, payload,
+                one_sided: Some(OneSidedTarget { address, action, wakes }),
+            };
+            if let Ok(parsed) = SendDescriptor::parse(&send.encode()) {
+                prop_assert_eq!(parsed, send);
+                let target = parsed.one_sided.unwrap();
+                let inline = if in_memory { 0 } else { INLINE_BYTES as u64 };
+                prop_assert!(target.returned_len(len) <= inline);
+                prop_assert!(in_memory || target.sent_len(len) <= inline);
+            } else {
+                let fits = match action {
+                    OneSidedAction::Put => in_memory || len <= INLINE_BYTES as u64,
+                    OneSidedAction::Update(update) => {
+                        !in_memory && update.fits(len) && len <= INLINE_BYTES as u64 / 2
+                    }
+                };
+                let is_long = address.checked_add(len).is_none() || address.wrapping_mul(3).checked_add(2 * len).is_none();
+                prop_assert!(!fits || is_long, "{send:?} was refused");
+            }
         }
     }
 
@@ -188,6 +274,7 @@ mod tests {
                 slot: 0,
                 address: 0,
             },
+            one_sided: None,
         };
         let mut words = send.encode();
         words[5] = PAYLOAD_SLOTS as u64;

@@ -24,6 +24,8 @@ pub mod ring;
 #[cfg(not(loom))]
 pub mod slot;
 pub mod streaming;
+#[cfg(not(loom))]
+mod update_lock;
 
 #[cfg(not(loom))]
 pub use guarded::GuardedBytes;
@@ -35,3 +37,5 @@ pub use nic_memory::{Claimant, NicMemory};
 pub use recorder::{RecorderFile, RecorderMemory};
 #[cfg(not(loom))]
 pub use slot::{ForeignSlot, OwnSlot, Slot};
+#[cfg(not(loom))]
+pub use update_lock::UpdateLock;

@@ -8,8 +8,8 @@
 //!
 //! - **Atomic operations of the processor**, if the element has 1, 2, 4 or 8 bytes, is aligned, and
 //!   lies in the target's slot ([`Update::is_atomic`], [`Update::apply_atomically`]).
-//! - **The target's lock** in node memory
-//!   ([`NodeMemory::update_lock`](crate::smartmap::NodeMemory::update_lock)) in all other cases.
+//! - **The target's lock** in node memory ([`UpdateLock`](crate::memory::UpdateLock)) in all other
+//!   cases.
 //!   Who holds it reads the elements, updates the copy ([`Update::apply_to_copy`]), and writes them
 //!   back.
 //!

@@ -27,4 +27,4 @@ pub mod send_queue;
 pub mod shared_copy;
 
 #[cfg(not(loom))]
-pub use node_memory::{MappedRecord, NodeMemory, READ_ONLY, RankArea, UpdateLock};
+pub use node_memory::{MappedRecord, NodeMemory, READ_ONLY, RankArea};

@@ -25,13 +25,13 @@
 use super::cross_process::{self, LocalBytes, TransferDirection, remote_iovec};
 use super::lent_memory::LentMemory;
 use super::segment::Segment;
-use crate::{DestinationSpan, FabricError, MemoryFault, RankMemory, SourceSpan};
+use crate::{DestinationSpan, FabricError, MemoryFault, MemoryUpdate, RankMemory, SourceSpan};
 use bcs_core::descriptor::Payload;
 use bcs_core::job::{CopyMethod, Settings};
 use bcs_core::layout::{Location, RemoteRuns, Strip, copy_blocks};
 use bcs_core::limits::{BOUNCE_BYTES, DEFAULT_EAGER_LIMIT, PIECES_BOUNCE_BYTES};
-use bcs_core::memory::NicMemory;
 use bcs_core::memory::slot::prefault;
+use bcs_core::memory::{NicMemory, UpdateLock};
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -555,6 +555,41 @@ impl RankMemory for RankMemoryAccess {
         // SAFETY: on their way out they are only read.
         let bytes = unsafe { LocalBytes::new((&raw const *bytes).cast_mut()) };
         self.move_bytes(TransferDirection::Out, rank, address, bytes)
+    }
+
+    fn update(
+        &mut self,
+        rank: u32,
+        address: u64,
+        update: &mut MemoryUpdate<'_>,
+    ) -> Result<bool, MemoryFault> {
+        let MemoryUpdate {
+            update: what, len, ..
+        } = *update;
+        let mapped = self.mapped(rank, address, len);
+        if let Some(start) = mapped.filter(|_| what.is_atomic(address)) {
+            let MemoryUpdate { operand, old, .. } = update;
+            // SAFETY: as many bytes are mapped there as long as `self` lives. Ranks of the node
+            // update them by the same atomics; what else they do with them is their own affair.
+            unsafe { what.apply_atomically(start, len, operand, old) };
+            return Ok(true);
+        }
+        let memory = self.nic_memory.get(rank as usize).and_then(Option::as_ref);
+        let lock = memory.and_then(NicMemory::update_lock);
+        let held = lock.map(UpdateLock::try_take);
+        if matches!(held, Some(None)) {
+            return Ok(false);
+        }
+        let mut contents = vec![0; len];
+        // SAFETY: borrowed for this.
+        let bytes = unsafe { LocalBytes::new(&raw mut *contents) };
+        self.move_bytes(TransferDirection::In, rank, address, bytes)?;
+        update.apply_to_copy(&mut contents);
+        // SAFETY: as above.
+        let bytes = unsafe { LocalBytes::new(&raw mut *contents) };
+        self.move_bytes(TransferDirection::Out, rank, address, bytes)?;
+        drop(held);
+        Ok(true)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::network::{FetchRequest, Network};
 use crate::{
-    CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
-    SourceSpan, Ticket, Variable,
+    CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, MemoryUpdate, Port,
+    RankMemory, SourceSpan, Ticket, Variable,
 };
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use std::cell::RefCell;
@@ -142,5 +142,14 @@ impl RankMemory for SimMemory {
 
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
         self.0.borrow_mut().ranks().write(rank, address, bytes)
+    }
+
+    fn update(
+        &mut self,
+        rank: u32,
+        address: u64,
+        update: &mut MemoryUpdate<'_>,
+    ) -> Result<bool, MemoryFault> {
+        self.0.borrow_mut().ranks().update(rank, address, update)
     }
 }

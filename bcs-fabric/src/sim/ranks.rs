@@ -1,6 +1,6 @@
 //! The ranks of a simulated cluster, as its NICs reach them.
 
-use crate::{DestinationSpan, FabricError, MemoryFault, RankMemory, SourceSpan, shm};
+use crate::{DestinationSpan, FabricError, MemoryFault, MemoryUpdate, RankMemory, SourceSpan, shm};
 use bcs_core::descriptor::Payload;
 use bcs_core::job::NodeId;
 use bcs_core::layout::{Location, RemoteRuns};
@@ -103,6 +103,22 @@ impl RankMemory for SimulatedRanks {
         let range = store.range(address, len);
         store.bytes[range.ok_or(MemoryFault { rank, address, len })?].copy_from_slice(bytes);
         Ok(())
+    }
+
+    fn update(
+        &mut self,
+        rank: u32,
+        address: u64,
+        update: &mut MemoryUpdate<'_>,
+    ) -> Result<bool, MemoryFault> {
+        if let Self::Threads { memory, .. } = self {
+            return memory.update(rank, address, update);
+        }
+        let mut contents = vec![0; update.len];
+        self.read(rank, address, &mut contents)?;
+        update.apply_to_copy(&mut contents);
+        self.write(rank, address, &contents)?;
+        Ok(true)
     }
 }
 

@@ -63,13 +63,6 @@ impl<T> Default for RequestTable<T> {
 }
 
 impl<T> RequestTable<T> {
-    /// The request of operations that need no completion (sends that nothing waits for, cancels).
-    /// Its slot is never used otherwise, so a completion does no harm.
-    pub(super) const NOBODY: RequestId = RequestId {
-        slot: 0,
-        generation: 0,
-    };
-
     /// Opens a request.
     #[inline(always)]
     pub(super) fn open(&mut self, used: T) -> Result<RequestId, TooManyRequests> {
@@ -216,7 +209,7 @@ mod tests {
     fn a_slot_that_is_used_again_has_another_generation() {
         let mut requests = RequestTable::default();
         let first = requests.open('a').unwrap();
-        assert_ne!(first.slot, RequestTable::<char>::NOBODY.slot);
+        assert_ne!(first.slot, RequestId::NOBODY.slot);
         assert_eq!(requests.close(first), Some('a'));
         let second = requests.open('b').unwrap();
         assert_eq!(second.slot, first.slot, "the last one freed is taken first");

@@ -1,6 +1,7 @@
 //! PM: completions of sends, from the DH that moved the data to the SR of the sender's node.
 
 use super::{CompletedSend, stamp, stamped};
+use bcs_core::descriptor::BadDescriptor;
 use bcs_core::job::NodeId;
 use bcs_fabric::{Block, GlobalAddress, Port};
 use zerocopy::IntoBytes;
@@ -13,8 +14,8 @@ pub struct CompletionBlock;
 const HEADER_WORDS: usize = CompletedSend::WORDS;
 
 impl CompletionBlock {
-    /// Returns how many completions a block holds: BR schedules no more endings for one source
-    /// node.
+    /// Returns how many units of completions ([`CompletedSend::units`]) a block holds: BR schedules
+    /// no more endings for one source node.
     #[must_use]
     pub fn capacity() -> usize {
         (Block::Completions.bytes() / 8 - HEADER_WORDS) / CompletedSend::WORDS
@@ -24,21 +25,32 @@ impl CompletionBlock {
     #[must_use]
     pub fn encode(slice: u64, sends: &[CompletedSend]) -> Vec<u64> {
         let mut words = Vec::with_capacity(HEADER_WORDS + sends.len() * CompletedSend::WORDS);
-        words.extend([stamp(slice, sends.len()), 0]);
-        words.extend(sends.iter().flat_map(|send| send.words()));
+        words.extend([0, 0]);
+        sends.iter().for_each(|send| send.push_words(&mut words));
+        let units = words.len() / CompletedSend::WORDS - 1;
+        words[0] = stamp(slice, units);
         words
     }
 
     /// Adds the sends that a lane completed in this slice.
-    pub fn read(port: &dyn Port, lane: NodeId, slice: u64, sends: &mut Vec<CompletedSend>) {
+    ///
+    /// # Errors
+    /// [`BadDescriptor`]: the fabric delivered invalid data.
+    pub fn read(
+        port: &dyn Port,
+        lane: NodeId,
+        slice: u64,
+        sends: &mut Vec<CompletedSend>,
+    ) -> Result<(), BadDescriptor> {
         let at = GlobalAddress::new(Block::Completions, lane);
         let mut header = 0_u64;
         port.read(at, header.as_mut_bytes());
         let Some(count) = stamped(header, slice) else {
-            return;
+            return Ok(());
         };
         let mut words = vec![[0_u64; CompletedSend::WORDS]; count.min(Self::capacity())];
         port.read(at.plus(HEADER_WORDS * 8), words.as_mut_bytes());
-        sends.extend(words.iter().map(CompletedSend::from_words));
+        sends.extend(CompletedSend::from_units(&words)?);
+        Ok(())
     }
 }

@@ -269,6 +269,7 @@ impl Workbench {
             len: 1,
             check_bits: CheckBits::NONE,
             payload: Payload::Inline(bytes),
+            one_sided: None,
         };
         self.post_send(from, &send);
         request
@@ -295,6 +296,7 @@ impl Workbench {
             len,
             check_bits: CheckBits::NONE,
             payload,
+            one_sided: None,
         };
         self.push_send(from, &send.encode());
         let node = self.node(from);

@@ -121,23 +121,14 @@ impl DmaHelper {
         send: RequestFailure,
         context: &mut NicThreadContext<'_>,
     ) {
-        let (rank, request) = chunk.receiver;
-        context.out.complete(rank, request, receive);
-        let Some((node, rank, request)) = chunk.sender else {
+        chunk.complete_receive(receive, context.out);
+        let Some((node, told)) = chunk.completed_send(&receive, send) else {
             return;
         };
         if node == self.config.node {
-            let completion = Completion {
-                failure: send,
-                ..Completion::done()
-            };
-            context.out.complete(rank, request, completion);
+            let CompletedSend { rank, request, .. } = told;
+            context.out.complete(rank, request, told.completion());
         } else {
-            let told = CompletedSend {
-                rank,
-                request,
-                failure: send,
-            };
             self.done.entry(node).or_default().push(told);
         }
     }

@@ -13,9 +13,9 @@
 use super::slice_log::SliceLog;
 use super::{NicThread, NicThreadContext, NodeConfig, Outbox, TableLeak};
 use crate::blocks::{CompletedSend, CompletionBlock, Microstrobe};
+use crate::failure::NicFailureCause;
 use crate::mail::{Cut, Mail, RequestCompletion};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
-use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::{Port, Variable};
 use mds::dump::NodeDump;
 use std::sync::Arc;
@@ -208,7 +208,11 @@ impl StrobeReceiver {
                 continue;
             }
             let before = sends.len();
-            CompletionBlock::read(context.port, lane, strobe.slice, &mut sends);
+            let read = CompletionBlock::read(context.port, lane, strobe.slice, &mut sends);
+            if let Err(what) = read {
+                let cause = NicFailureCause::BadBlock { lane, what };
+                context.out.failures.push(self.config.failure(cause));
+            }
             if sends.len() > before {
                 self.lane_read[lane.index()] = strobe.slice;
             }
@@ -226,14 +230,10 @@ impl StrobeReceiver {
         if sends.is_empty() {
             return;
         }
-        let completion = |failure| match failure {
-            RequestFailure::None => Completion::done(),
-            failure => Completion::failed(failure),
-        };
         let batch = sends.iter().map(|send| RequestCompletion {
             rank: send.rank,
             request: send.request,
-            completion: completion(send.failure),
+            completion: send.completion(),
         });
         self.completed(batch.collect(), context.out);
         let settled = sends.iter().map(|send| (send.rank, send.request));

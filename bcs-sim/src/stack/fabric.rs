@@ -132,7 +132,9 @@ impl JobMemory {
                     IntranodeTransport::Nic => None,
                 };
                 nics.push(match &desk {
-                    Some(desk) => nic.with_bell(desk.bell()),
+                    Some(desk) => nic
+                        .with_bell(desk.bell())
+                        .with_update_lock(desk.update_lock()),
                     None => nic,
                 });
                 desks.push(desk);

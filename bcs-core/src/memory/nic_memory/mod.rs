@@ -64,6 +64,7 @@ pub struct NicMemory {
     mapping: Arc<Mapping>,
     payload_slot_bytes: usize,
     bell: MappedWord,
+    update_lock: Option<MappedWord>,
 }
 
 impl NicMemory {
@@ -117,6 +118,7 @@ impl NicMemory {
             bell: MappedWord::new(mapping.clone(), BELL),
             mapping,
             payload_slot_bytes: payload_slot_bytes(eager_limit),
+            update_lock: None,
         }
     }
 
@@ -125,6 +127,22 @@ impl NicMemory {
     #[must_use]
     pub fn with_bell(self, bell: MappedWord) -> Self {
         Self { bell, ..self }
+    }
+
+    /// Names the lock of the rank's memory, which other ranks of its node share with its NIC.
+    #[must_use]
+    pub fn with_update_lock(self, word: MappedWord) -> Self {
+        let update_lock = Some(word);
+        Self {
+            update_lock,
+            ..self
+        }
+    }
+
+    /// Returns the word of that lock; `None` if no other rank reaches the rank's memory.
+    #[must_use]
+    pub fn update_lock(&self) -> Option<&AtomicU32> {
+        self.update_lock.as_ref().map(MappedWord::word)
     }
 
     /// Returns the storage for [`send_ring`](Self::send_ring) and the others.

@@ -44,6 +44,9 @@ impl NicMemory {
 
 fn send(words: &[u64; SendDescriptor::WORDS]) -> Option<WaitReason> {
     let send = SendDescriptor::parse(words).ok()?;
+    if send.one_sided.is_some() {
+        return Some(WaitReason::Nic);
+    }
     Some(WaitReason::Send(MessagePeer {
         context: send.context,
         rank: Some(send.destination),
@@ -60,6 +63,7 @@ fn receive(words: &[u64; ReceiveDescriptor::WORDS]) -> Option<WaitReason> {
     };
     match posted.kind {
         ReceiveKind::Receive { .. } => Some(WaitReason::Receive(peer)),
+        ReceiveKind::Get { .. } => Some(WaitReason::Nic),
         ReceiveKind::Probe | ReceiveKind::MatchedProbe => Some(WaitReason::Probe(peer)),
         // The NIC completes it in the slice that takes it, in any case.
         ReceiveKind::ProbeOnce

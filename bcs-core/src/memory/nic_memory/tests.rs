@@ -137,6 +137,7 @@ fn what_is_posted_is_what_the_nic_has_not_taken_whatever_else_lies_there() {
             len: 0,
             check_bits: CheckBits::NONE,
             payload: Payload::Inline([0; INLINE_BYTES]),
+            one_sided: None,
         };
         sends.push(&send.encode()).unwrap();
     }

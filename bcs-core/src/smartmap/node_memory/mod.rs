@@ -32,11 +32,9 @@ mod records;
 #[cfg(test)]
 mod tests;
 mod transfers;
-mod update_lock;
 
 pub use rank_areas::{READ_ONLY, RankArea};
 pub use records::MappedRecord;
-pub use update_lock::UpdateLock;
 
 use crate::memory::{MapError, MappedWords, Mapping, sealed_memfd};
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,7 +1,7 @@
 //! Rank areas: the part of node memory that belongs to one rank.
 
 use super::NodeMemory;
-use super::layout::{DESK_BYTES, FULL, INTRODUCTIONS, NEWS, PROCESS};
+use super::layout::{DESK_BYTES, FULL, INTRODUCTIONS, NEWS, PROCESS, UPDATES};
 use crate::memory::MappedWord;
 use crate::smartmap::known_senders;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -26,10 +26,18 @@ impl RankArea {
     pub fn bell(&self) -> MappedWord {
         self.node.mapped_bell(self.place)
     }
+
+    /// Returns the word of the lock of the rank's memory
+    /// ([`UpdateLock`](crate::memory::UpdateLock)).
+    #[must_use]
+    pub fn update_lock(&self) -> MappedWord {
+        let offset = self.node.desk(self.place) + UPDATES;
+        MappedWord::new(self.node.words.0.clone(), offset)
+    }
 }
 
 impl NodeMemory {
-    pub(super) fn desk(&self, place: usize) -> usize {
+    fn desk(&self, place: usize) -> usize {
         assert!(place < self.ranks, "place {place} of {}", self.ranks);
         place * DESK_BYTES
     }
@@ -46,6 +54,13 @@ impl NodeMemory {
     #[must_use]
     pub fn mapped_bell(&self, place: usize) -> MappedWord {
         MappedWord::new(self.words.0.clone(), self.desk(place))
+    }
+
+    /// Returns the word of the lock of a rank's memory
+    /// ([`UpdateLock`](crate::memory::UpdateLock)).
+    #[must_use]
+    pub fn update_lock(&self, place: usize) -> &AtomicU32 {
+        self.mapping().word32(self.desk(place) + UPDATES)
     }
 
     /// Returns the process id of a rank, by which the kernel finds its memory; 0 while it has none.

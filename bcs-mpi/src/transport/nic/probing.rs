@@ -35,7 +35,7 @@ impl NicTransport {
     /// free.
     pub(crate) fn withdraw_probe(&mut self, request: RequestId, pattern: Pattern) {
         let _probe = self.requests.detach(request, Purpose::VoidProbe);
-        self.push_receive(NicRequests::NOBODY, pattern, ReceiveKind::Cancel(request));
+        self.push_receive(RequestId::NOBODY, pattern, ReceiveKind::Cancel(request));
         self.demand_slice();
     }
 

@@ -83,7 +83,7 @@ impl NicTransport {
         if let Some(Purpose::Receive { room, .. }) = satisfied {
             self.rooms.give_back(room);
         }
-        self.push_receive(NicRequests::NOBODY, pattern, ReceiveKind::Cancel(request));
+        self.push_receive(RequestId::NOBODY, pattern, ReceiveKind::Cancel(request));
     }
 
     #[inline]
@@ -147,7 +147,7 @@ impl NicTransport {
         match *self.requests.purpose(request) {
             Purpose::Receive { pattern, .. } => {
                 let kind = ReceiveKind::Cancel(request);
-                self.push_receive(NicRequests::NOBODY, pattern, kind);
+                self.push_receive(RequestId::NOBODY, pattern, kind);
             }
             Purpose::Send { to, .. } if !self.is_completed(request) => {
                 self.cancel_send(request, to);

@@ -72,7 +72,6 @@ impl NicRequests {
     }
 
     /// The request of operations that need no completion.
-    pub(super) const NOBODY: RequestId = request_table::RequestTable::<Purpose>::NOBODY;
 
     pub(super) fn open(&mut self, purpose: Purpose) -> Result<RequestId, TooManyRequests> {
         self.table.open(purpose)

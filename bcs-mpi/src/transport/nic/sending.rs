@@ -75,7 +75,7 @@ impl NicTransport {
             (PostedSend::Request(request), Some(request), payload)
         };
         let descriptor = SendDescriptor {
-            request: owed.unwrap_or(NicRequests::NOBODY),
+            request: owed.unwrap_or(RequestId::NOBODY),
             needs_completion: owed.is_some(),
             context: message.context,
             destination: message.destination,
@@ -83,6 +83,7 @@ impl NicTransport {
             len: data.len() as u64,
             check_bits: message.mark,
             payload,
+            one_sided: None,
         };
         self.assert_attended();
         self.sends.post(&descriptor.encode());
@@ -105,6 +106,7 @@ impl NicTransport {
             len: 0,
             check_bits: CheckBits::NONE,
             payload: Payload::Cancel,
+            one_sided: None,
         };
         self.sends.post(&descriptor.encode());
         self.posted_send();

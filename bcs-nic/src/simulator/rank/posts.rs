@@ -117,6 +117,7 @@ impl ScriptedRank {
             len: bytes.len() as u64,
             check_bits: CheckBits::NONE,
             payload,
+            one_sided: None,
         };
         self.sends
             .push(&send.encode())

@@ -2,10 +2,11 @@
 
 mod unmatched_operations;
 
+use super::one_sided::{OneSidedOperations, schedule_end};
 use super::outside_slice::OutsideSliceEnvelopes;
 use super::schedule::{Transfer, TransferSchedule, completion_if_inline};
 use crate::blocks::Envelope;
-use crate::failure::NicFailureCause;
+use crate::failure::{CorruptPost, NicFailureCause};
 use crate::threads::{NicThreadContext, NodeConfig, TableLeak};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::{NodeId, NodeSet, Placement};
@@ -174,6 +175,7 @@ pub(super) struct MatchingTables {
     cancels: Vec<(usize, RequestId, RequestId)>,
     is_elastic: bool,
     lost: NodeSet,
+    one_sided: OneSidedOperations,
 }
 
 impl MatchingTables {
@@ -208,6 +210,7 @@ impl MatchingTables {
             cancels: Vec::new(),
             is_elastic: config.settings.strobe.is_elastic(),
             lost: NodeSet::EMPTY,
+            one_sided: OneSidedOperations::default(),
         }
     }
 
@@ -265,6 +268,19 @@ impl MatchingTables {
             ReceiveKind::MatchedProbe => probe(false, true),
             ReceiveKind::MatchedProbeOnce => probe(true, true),
             ReceiveKind::Cancel(target) => self.cancels.push((local, target, request)),
+            ReceiveKind::Get { address, into, len } => {
+                let receive = NicReceive {
+                    request,
+                    into,
+                    capacity: len,
+                    shared: false,
+                };
+                let from = (
+                    source.expect("it was parsed"),
+                    Location::contiguous(address),
+                );
+                return self.get(local, from, &receive, schedule, context);
+            }
             ReceiveKind::Receive {
                 into,
                 capacity,
@@ -343,6 +359,31 @@ impl MatchingTables {
         Ok(())
     }
 
+    /// Adds a transfer for the bytes of another rank that a rank wants to get.
+    fn get(
+        &mut self,
+        local: usize,
+        (source, from): (u32, Location),
+        receive: &NicReceive,
+        schedule: &mut TransferSchedule,
+        context: &mut NicThreadContext<'_>,
+    ) -> Result<(), NicFailureCause> {
+        let rank = self.ranks[local].rank;
+        let Some(node) = self.placement.node_of(source) else {
+            let nobody = CorruptPost::NoRank(source);
+            return Err(NicFailureCause::corrupt_post(rank, nobody));
+        };
+        if self.lost.contains(node) {
+            let gone = Completion::failed(RequestFailure::PeerGone);
+            context.out.complete(rank, receive.request, gone);
+            return Ok(());
+        }
+        let transfer = Transfer::get(rank, (node, source), from, receive);
+        let is_far = context.port.other_host_nodes().contains(node);
+        schedule.add(transfer, self.is_elastic && is_far);
+        Ok(())
+    }
+
     /// Receives a message that a matched probe has taken out.
     fn receive_extracted(
         &mut self,
@@ -380,6 +421,10 @@ impl MatchingTables {
         context: &mut NicThreadContext<'_>,
     ) -> Result<MatchAttempt, NicFailureCause> {
         let table = self.receiver_of(envelope)?;
+        if envelope.send.one_sided.is_some() {
+            let arrived = self.arrive(envelope, schedule, context);
+            return arrived.map(|()| MatchAttempt::Receive);
+        }
         match table.matcher.first_for(&signature_of(envelope)) {
             None => Ok(MatchAttempt::Nobody),
             Some((pattern, receive)) if pattern.source.is_some() && !receive.shared => {
@@ -426,6 +471,11 @@ impl MatchingTables {
         let destination = envelope.send.destination;
         let signature = signature_of(envelope);
         let table = self.receiver_of(envelope)?;
+        if let Some(target) = &envelope.send.one_sided {
+            self.one_sided.arrive(envelope, target, context);
+            self.end_one_sided(schedule, context);
+            return Ok(());
+        }
         while let Some(receive) = table
             .matcher
             .take_receive(&signature, |_, receive| *receive)
@@ -447,6 +497,33 @@ impl MatchingTables {
             rank: destination,
             full,
         })
+    }
+
+    /// Advances the one-sided operations that wait. Returns whether any has happened.
+    pub(super) fn poll_one_sided(
+        &mut self,
+        schedule: &mut TransferSchedule,
+        context: &mut NicThreadContext<'_>,
+    ) -> bool {
+        let progress = self.one_sided.poll(context);
+        self.end_one_sided(schedule, context);
+        progress
+    }
+
+    /// Whether one-sided operations wait for operands or locks.
+    pub(super) fn has_waiting_one_sided(&self) -> bool {
+        self.one_sided.is_waiting()
+    }
+
+    /// Adds the ends of one-sided operations to the transfers.
+    fn end_one_sided(&mut self, schedule: &mut TransferSchedule, context: &NicThreadContext<'_>) {
+        for (envelope, kind) in self.one_sided.take_happened() {
+            let node = self.placement.node_of(envelope.source);
+            let node = node.expect("checked by BS");
+            self.credit(node, envelope.send.destination);
+            let is_far = context.port.other_host_nodes().contains(node);
+            schedule_end((&envelope, kind), node, self.is_elastic && is_far, schedule);
+        }
     }
 
     /// Cancels a message for its sender. If it has met no receive it is removed, and its sender is
@@ -661,6 +738,7 @@ impl MatchingTables {
                 "receives that another road has satisfied",
                 sum(&RankTables::satisfied_elsewhere),
             ),
+            TableLeak::runtime_leak("one-sided operations", self.one_sided.len()),
             TableLeak::runtime_leak("probes", sum(&RankTables::idle_probes)),
         ]
     }
@@ -707,6 +785,13 @@ impl MatchingTables {
         for node in lost.iter() {
             self.lost.insert(node);
         }
+        let placement = &self.placement;
+        let is_lost = |rank| {
+            placement
+                .node_of(rank)
+                .is_some_and(|node| lost.contains(node))
+        };
+        self.one_sided.forget(is_lost);
         let fails = |source| can_only_fail(source, &self.placement, lost);
         for table in &mut self.ranks {
             let rank = table.rank;

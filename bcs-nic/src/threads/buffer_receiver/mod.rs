@@ -15,6 +15,7 @@
 
 mod contexts;
 mod matching_tables;
+mod one_sided;
 pub(super) mod outside_slice;
 mod schedule;
 
@@ -265,6 +266,23 @@ impl BufferReceiver {
         true
     }
 
+    /// Advances one-sided operations that wait for operands or locks. Returns whether any has
+    /// happened. Its origin is notified in a slice, or outside of one.
+    fn advance_one_sided(&mut self, context: &mut NicThreadContext<'_>) -> bool {
+        if !self.ranks.has_waiting_one_sided() {
+            return false;
+        }
+        let transfers = self.schedule.in_slices();
+        if !self.ranks.poll_one_sided(&mut self.schedule, context) {
+            return false;
+        }
+        self.start_chunks_outside_slice(context);
+        if self.schedule.in_slices() > transfers {
+            self.request_slice();
+        }
+        true
+    }
+
     /// Whether the next slice answers a probe, or decides which receive a message meets.
     fn awaits_decision(&self) -> bool {
         self.ahead.has_undecided() || self.ranks.is_probed(&self.ahead)
@@ -464,7 +482,7 @@ impl NicThread for BufferReceiver {
     }
 
     fn needs_polling(&self) -> bool {
-        self.scheduling.is_some()
+        self.scheduling.is_some() || self.ranks.has_waiting_one_sided()
     }
 
     fn waits_for_slice(&self) -> Option<&'static str> {
@@ -493,6 +511,7 @@ impl NicThread for BufferReceiver {
 
     fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let mut progress = self.work_outside_slice(context);
+        progress |= self.advance_one_sided(context);
         if self.scheduling.is_none() {
             return progress;
         }

@@ -99,19 +99,10 @@ impl InFlightTransfers {
             (0, None, Some(ending)) => (ending.receive, ending.send),
             _ => return,
         };
-        let Chunk {
-            receiver: (rank, request),
-            sender,
-            ..
-        } = moving.chunk;
+        let chunk = moving.chunk;
         self.moving.remove(&transfer);
-        context.out.complete(rank, request, receive);
-        if let Some((node, rank, request)) = sender {
-            let told = CompletedSend {
-                rank,
-                request,
-                failure: send,
-            };
+        chunk.complete_receive(receive, context.out);
+        if let Some((node, told)) = chunk.completed_send(&receive, send) {
             self.told.entry(node).or_default().push(told);
         }
     }

@@ -1,12 +1,13 @@
 //! A message in flight: what of it has moved, and what is complete when all has.
 
 use super::super::matching_tables::NicReceive;
-use crate::blocks::Envelope;
+use crate::blocks::{CompletedSend, Envelope};
 use crate::budget::Quota;
 use crate::mail::{Chunk, TransferCompletion};
 use bcs_core::descriptor::Payload;
 use bcs_core::job::NodeId;
 use bcs_core::layout::Location;
+use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_fabric::{DestinationSpan, SourceSpan};
 
@@ -96,7 +97,7 @@ impl Transfer {
         envelope: &Envelope,
     ) -> Self {
         let nobody = NicReceive {
-            request: RequestId::default(),
+            request: RequestId::NOBODY,
             into: Location::contiguous(0),
             capacity: 0,
             shared: false,
@@ -107,6 +108,77 @@ impl Transfer {
             send: RequestFailure::Cancelled,
         };
         transfer
+    }
+
+    /// Creates a transfer for the bytes of a put, to an address of its target.
+    pub(in super::super) fn put(source_node: NodeId, envelope: &Envelope, address: u64) -> Self {
+        let into = NicReceive {
+            request: RequestId::NOBODY,
+            into: Location::contiguous(address),
+            capacity: envelope.send.len,
+            shared: false,
+        };
+        let mut transfer = Self::new(envelope.send.destination, source_node, envelope, &into);
+        transfer.ending.receive = Completion::done();
+        transfer
+    }
+
+    /// Creates a transfer for a one-sided operation that has happened, or failed: nothing moves,
+    /// and the origin is notified.
+    pub(in super::super) fn ended(
+        source_node: NodeId,
+        envelope: &Envelope,
+        send: RequestFailure,
+        returned: Completion,
+    ) -> Self {
+        let mut transfer = Self::cancelled(envelope.send.destination, source_node, envelope);
+        // Whatever it was, its bytes are not needed any more.
+        transfer.payload = Payload::Inline([0; INLINE_BYTES]);
+        transfer.ending = TransferCompletion {
+            receive: returned,
+            send,
+        };
+        transfer
+    }
+
+    /// Creates a transfer that brings bytes of another rank to a rank of this node.
+    pub(in super::super) fn get(
+        receiver: u32,
+        (source_node, source): (NodeId, u32),
+        from: Location,
+        receive: &NicReceive,
+    ) -> Self {
+        Self {
+            id: 0,
+            receiver,
+            receive: *receive,
+            source,
+            source_node,
+            send: None,
+            payload: Payload::Memory(from),
+            len: receive.capacity,
+            moved: 0,
+            ahead: false,
+            ending: TransferCompletion {
+                receive: Completion {
+                    source,
+                    len: receive.capacity,
+                    ..Completion::done()
+                },
+                send: RequestFailure::None,
+            },
+        }
+    }
+
+    /// Returns the units of a completion block that its end takes.
+    pub(super) fn units(&self) -> usize {
+        let returns = self.receive.request == RequestId::NOBODY;
+        let returned = if returns {
+            self.ending.receive.inline_len
+        } else {
+            0
+        };
+        CompletedSend::units(returned)
     }
 
     /// Returns the number of bytes that must still be moved. Bytes that came with the descriptor do

@@ -35,7 +35,7 @@ pub(in super::super) fn bytes(chunks: &[Chunk]) -> u64 {
 #[derive(Debug)]
 pub(super) struct TransferTurns {
     quota: Quota,
-    /// The number of sends for which a completion block has room.
+    /// The units of completions for which a completion block has room.
     completions: usize,
     pairs: BTreeMap<(u32, u32), VecDeque<Transfer>>,
     /// The pairs with transfers, in the order of their turns.
@@ -83,7 +83,7 @@ impl TransferTurns {
     pub(super) fn next(&mut self, budget: u64, least: u64) -> Vec<Chunk> {
         let mut left = budget;
         let mut chunks = Vec::new();
-        // The room for sends in each source node's completion block. Each transfer may end in this
+        // The room in each source node's completion block. Each transfer may end in this
         // slice, because any chunk of it may fail.
         let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
         let mut sat_out = VecDeque::new();
@@ -110,8 +110,11 @@ impl TransferTurns {
                     None => {
                         if transfer.send.is_some() {
                             let room = room.entry(transfer.source_node).or_insert(self.completions);
-                            match room.checked_sub(1) {
+                            // A block of a real size has room for any completion.
+                            let is_fresh = *room == self.completions;
+                            match room.checked_sub(transfer.units()) {
                                 Some(left) => *room = left,
+                                None if is_fresh && *room > 0 => *room = 0,
                                 None => break,
                             }
                         }
@@ -186,6 +189,7 @@ mod tests {
             len,
             check_bits: CheckBits::NONE,
             payload: Payload::Memory(Location::contiguous(4096)),
+            one_sided: None,
         };
         let receive = NicReceive {
             request: RequestId {
