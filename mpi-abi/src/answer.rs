@@ -9,6 +9,7 @@ use crate::c::*;
 use crate::files::{self, FileHandler};
 use crate::objects::{SESSIONS, Session, SessionHandler};
 use crate::state;
+use crate::windows::{WindowEntry, WindowHandler, window};
 use crate::{caller, instances};
 use bcs_mpi::mpi::environment;
 use bcs_mpi::mpi::error::Operation;
@@ -50,6 +51,7 @@ impl Fault {
 enum ErrorOwner {
     Comm(MPI_Comm, Comm),
     Session(MPI_Session, SessionHandler),
+    Window(MPI_Win, WindowHandler),
     /// A communicator that does not exist yet.
     Given(ErrorHandler),
     /// `MPI_FILE_NULL`: there are no other files.
@@ -240,6 +242,40 @@ pub fn ask_session(handle: MPI_Session, session: &Session, code: c_int) {
     handle_in_session(handle, session.handler(), &error);
 }
 
+/// Runs a call on a window, whose handler is called for errors.
+pub fn run_on_window<T>(
+    handle: MPI_Win,
+    call: impl FnOnce(&WindowEntry) -> Result<T, Box<Error>>,
+) -> Outcome<T> {
+    state::process()?;
+    let entry = window(handle)?;
+    call(&entry).map_err(|error| {
+        let on = Some(ErrorOwner::Window(handle, entry.handler()));
+        Fault::of(on, error)
+    })
+}
+
+/// Calls a window's handler for a code from the program (`MPI_Win_call_errhandler`).
+pub fn ask_window(handle: MPI_Win, entry: &WindowEntry, code: c_int) {
+    let mut error = given_by_program(code);
+    error.operation.call = "MPI_Win_call_errhandler";
+    CODE.set(code);
+    handle_of_window(handle, entry.handler(), &error);
+}
+
+/// Treats an error as a window's handler requires.
+fn handle_of_window(handle: MPI_Win, handler: WindowHandler, error: &Error) {
+    let code = CODE.get();
+    match handler {
+        WindowHandler::Return => {}
+        WindowHandler::User(function) => {
+            // SAFETY: the program's promise: it is a function of this type.
+            call_user_function(|_| unsafe { function.call(handle, code) });
+        }
+        WindowHandler::Fatal | WindowHandler::Abort => end(error),
+    }
+}
+
 /// Makes an error of a code from the program. A code that names an instance is valid only in this
 /// process: a job that ends by it ends with its class.
 fn given_by_program(code: c_int) -> Box<Error> {
@@ -390,6 +426,7 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
             drop(handled);
         }
         Some(ErrorOwner::Session(handle, handler)) => handle_in_session(handle, handler, &error),
+        Some(ErrorOwner::Window(handle, handler)) => handle_of_window(handle, handler, &error),
         Some(ErrorOwner::File(handler)) => handle_of_file(handler, &error),
         Some(ErrorOwner::Given(ErrorHandler::Return)) => {}
         Some(ErrorOwner::Given(ErrorHandler::User(function))) => match state::all_or_own(false) {

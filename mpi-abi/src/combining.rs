@@ -12,6 +12,7 @@ use crate::objects::{
     DATATYPES, DerivedDatatype, OPS, canonical, datatype_handle, elementary, handle_of_datatype,
     op, predefined_op,
 };
+use bcs_mpi::mpi::window::AccumulateOp;
 use bcs_mpi::mpi::{AnyOp, Datatype, Error, ErrorClass, Op, Result, UserOp};
 use std::ffi::{c_int, c_void};
 
@@ -164,6 +165,27 @@ pub fn op_on(handle: MPI_Op, datatype: MPI_Datatype) -> Result<AnyOp> {
     match OPS.get(handle.0) {
         Some(own) => Ok(own.on(datatype)),
         None => op(handle),
+    }
+}
+
+/// Returns the operation of a handle, for an accumulate of elements of a datatype. Functions of the
+/// program are not allowed there (12.3.4).
+///
+/// # Errors
+/// If the handle is invalid, or of such a function.
+pub fn accumulate_op(handle: MPI_Op, datatype: MPI_Datatype) -> Result<AccumulateOp> {
+    match (handle, predefined_op(handle)) {
+        (MPI_REPLACE, _) => Ok(AccumulateOp::Replace),
+        (MPI_NO_OP, _) => Ok(AccumulateOp::NoOp),
+        (_, Some(op)) => match character(datatype) {
+            None => Ok(op.into()),
+            Some(name) => Err(no_number(op, name)),
+        },
+        (_, None) => {
+            op(handle)?;
+            let reason = "an accumulate takes predefined operations only (MPI 5.0, 12.3.4)";
+            Err(error(ErrorClass::Op, reason))
+        }
     }
 }
 

@@ -205,7 +205,6 @@ pub struct CommKey {
 }
 
 pub static COMM_KEYS: Keys<CommKey> = Keys::new();
-/// The keys of windows. Nothing can be attached to a window, because there are no windows.
 pub static WIN_KEYS: Keys<Arc<Key<crate::c::MPI_Win>>> = Keys::new();
 pub static TYPE_KEYS: Keys<Arc<Key<crate::c::MPI_Datatype>>> = Keys::new();
 

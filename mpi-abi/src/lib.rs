@@ -11,6 +11,7 @@
 //! | [`generalized_request`] | requests whose operation the program executes itself |
 //! | [`combining`] | functions of the program that combine elements |
 //! | [`keyvals`] | attribute keys with functions of the program |
+//! | [`windows`] | windows, with their attributes and error handlers |
 //! | [`instances`] | error codes that name an instance of an error |
 //! | [`state`] | whether this process has called `MPI_Init` |
 //! | [`tool`] | the variables for tools (`MPI_T_...`) |
@@ -68,6 +69,7 @@ pub mod state;
 pub mod table;
 pub mod tool;
 pub mod unsupported;
+pub mod windows;
 
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;

@@ -153,6 +153,9 @@ fn encode_wait(wait: WaitReason) -> [u64; PEER_WORDS] {
         WaitReason::Request => [4, 0],
         WaitReason::Sends => [5, 0],
         WaitReason::Nic => [6, 0],
+        WaitReason::WindowLock(peer) => encode_peer(7, peer),
+        WaitReason::WindowPost(peer) => encode_peer(8, peer),
+        WaitReason::WindowComplete(peer) => encode_peer(9, peer),
     }
 }
 
@@ -168,6 +171,9 @@ fn decode_wait(words: &[u64]) -> Option<WaitReason> {
         4 => WaitReason::Request,
         5 => WaitReason::Sends,
         6 => WaitReason::Nic,
+        7 => WaitReason::WindowLock(decode_peer(words)),
+        8 => WaitReason::WindowPost(decode_peer(words)),
+        9 => WaitReason::WindowComplete(decode_peer(words)),
         _ => return None,
     })
 }

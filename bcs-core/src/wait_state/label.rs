@@ -44,6 +44,18 @@ impl CommunicatorLabel {
         )
     }
 
+    /// Returns the label of a window that has a name, by the context of its private communicator.
+    #[must_use]
+    pub fn window(context: u32, name: &str) -> Self {
+        Self::new(context, format!("the window {name:?}"), None)
+    }
+
+    /// Returns the label of a window that a call has made of a communicator.
+    #[must_use]
+    pub fn window_made(context: u32, call: &str, of: &str, site: Option<Site>) -> Self {
+        Self::new(context, format!("the window made by {call} of {of}"), site)
+    }
+
     fn new(context: u32, mut text: String, site: Option<Site>) -> Self {
         text.truncate(text.floor_char_boundary(TEXT_BYTES));
         Self {

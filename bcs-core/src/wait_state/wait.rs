@@ -49,6 +49,14 @@ pub enum WaitReason {
     Sends,
     /// An operation that needs only NICs (a communicator is made or freed).
     Nic,
+    /// The lock of a rank in a window: the context is that of the window's private communicator, the
+    /// tag is the locked rank in the window, and the rank is the one that is in the way, if that is
+    /// known.
+    WindowLock(MessagePeer),
+    /// The exposure epoch of a rank in a window (MPI_Win_post).
+    WindowPost(MessagePeer),
+    /// The end of an access epoch of a rank (MPI_Win_complete), or of any.
+    WindowComplete(MessagePeer),
 }
 
 /// The other end of a message.
@@ -167,8 +175,30 @@ impl WaitState {
             (WaitReason::Request, _) => "a request".to_owned(),
             (WaitReason::Sends, _) => "its messages to be taken, in MPI_Finalize".to_owned(),
             (WaitReason::Nic, _) => "the NICs to make or free a communicator".to_owned(),
+            (WaitReason::WindowLock(peer), _) => {
+                let window = ContextName(peer.context);
+                let target = peer.tag.unwrap_or_default();
+                match peer.rank {
+                    Some(rank) => {
+                        format!("the lock of rank {target} in {window}, for which rank {rank} comes first")
+                    }
+                    None => format!("the lock of rank {target} in {window}, which others hold"),
+                }
+            }
+            (WaitReason::WindowPost(peer), _) => {
+                let who = rank_or_any(peer.rank);
+                format!("{who} to post {}", ContextName(peer.context))
+            }
+            (WaitReason::WindowComplete(peer), _) => {
+                let who = rank_or_any(peer.rank);
+                format!("{who} to complete its epoch in {}", ContextName(peer.context))
+            }
         }
     }
+}
+
+fn rank_or_any(rank: Option<u32>) -> String {
+    rank.map_or_else(|| "others".to_owned(), |rank| format!("rank {rank}"))
 }
 
 impl fmt::Display for MessagePeer {

@@ -25,6 +25,14 @@ impl Request {
         Self(OperationId::Transport(handle))
     }
 
+    /// Returns what was posted on a transport, if it is that alone.
+    pub(crate) fn handle(self) -> Option<TransportHandle> {
+        match self.0 {
+            OperationId::Transport(handle) => Some(handle),
+            OperationId::Schedule(_) | OperationId::AsyncOperation(_) => None,
+        }
+    }
+
     /// Returns whether it was done when it was posted, so that no call has to test it.
     pub(crate) fn is_complete(self) -> bool {
         matches!(self.0, OperationId::Transport(TransportHandle::Complete(_)))

@@ -169,7 +169,12 @@ impl EndpointState {
     /// Adds the communicators in which this rank waits, and others that it knows.
     fn add_communicators(&self, told: &mut WaitState) {
         let waits = told.waits.iter().filter_map(|wait| match wait {
-            WaitReason::Receive(peer) | WaitReason::Probe(peer) | WaitReason::Send(peer) => {
+            WaitReason::Receive(peer)
+            | WaitReason::Probe(peer)
+            | WaitReason::Send(peer)
+            | WaitReason::WindowLock(peer)
+            | WaitReason::WindowPost(peer)
+            | WaitReason::WindowComplete(peer) => {
                 Some(peer.context)
             }
             _ => None,

@@ -19,6 +19,7 @@
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`intercommunicator`](Comm::intercomm_create) | communicators of two groups that talk to each other (7.6) |
 //! | [`neighborhood`](Comm::neighbor_alltoall) | grids and graphs, and collectives among neighbours (chapter 8) |
+//! | [`window`] | one-sided communication (chapter 12) |
 //! | [`persistent`] | messages and collectives to be started again (3.9, 6.13) |
 //!
 //! A folder imports from those above it in this list, never from one below.
@@ -99,6 +100,7 @@ pub mod status;
 mod this_rank;
 pub mod threads;
 pub mod topology;
+pub mod window;
 
 pub use account::AttachedBuffer;
 pub use attributes::Keyval;

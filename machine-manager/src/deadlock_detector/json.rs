@@ -98,6 +98,9 @@ fn wait(told: &WaitState, edge: &Edge) -> Value {
         WaitReason::Request => ("request", json!({})),
         WaitReason::Sends => ("finalize", json!({})),
         WaitReason::Nic => ("communicator", json!({})),
+        WaitReason::WindowLock(at) => ("lock", peer_of(told, &at)),
+        WaitReason::WindowPost(of) => ("post", peer_of(told, &of)),
+        WaitReason::WindowComplete(of) => ("complete", peer_of(told, &of)),
     };
     let listed = &edge.partners[..edge.partners.len().min(LISTED)];
     let mut value = json!({

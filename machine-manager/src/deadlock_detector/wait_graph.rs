@@ -172,7 +172,12 @@ impl WaitGraph {
     fn edges_of(&self, rank: u32, told: &WaitState) -> Vec<Edge> {
         let edge = |&wait: &WaitReason| {
             let (partners, all) = match wait {
-                WaitReason::Receive(peer) | WaitReason::Probe(peer) | WaitReason::Send(peer) => {
+                WaitReason::Receive(peer)
+                | WaitReason::Probe(peer)
+                | WaitReason::Send(peer)
+                | WaitReason::WindowLock(peer)
+                | WaitReason::WindowPost(peer)
+                | WaitReason::WindowComplete(peer) => {
                     match peer.rank {
                         Some(partner) => (vec![partner], true),
                         None => (self.senders(rank, told, peer), false),

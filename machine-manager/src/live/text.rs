@@ -282,6 +282,9 @@ fn posted(wait: &WaitReason) -> String {
         WaitReason::Probe(from) => format!("a probe for {from}"),
         WaitReason::Send(to) => format!("a send to {to}"),
         WaitReason::Collective(_) => "a collective".to_owned(),
+        WaitReason::WindowLock(_) | WaitReason::WindowPost(_) | WaitReason::WindowComplete(_) => {
+            "an epoch of a window".to_owned()
+        }
         WaitReason::Request | WaitReason::Sends | WaitReason::Nic => "a request".to_owned(),
     }
 }
@@ -292,6 +295,9 @@ fn pending_json(wait: &WaitReason) -> Value {
         WaitReason::Probe(from) => ("probe", Some(from)),
         WaitReason::Send(to) => ("send", Some(to)),
         WaitReason::Collective(_) => ("collective", None),
+        WaitReason::WindowLock(at) => ("lock", Some(at)),
+        WaitReason::WindowPost(of) => ("post", Some(of)),
+        WaitReason::WindowComplete(of) => ("complete", Some(of)),
         WaitReason::Request | WaitReason::Sends | WaitReason::Nic => ("request", None),
     };
     let mut value = peer.map_or_else(|| json!({}), deadlock_detector::peer);

@@ -12,6 +12,7 @@ use crate::files::{self, FileHandler};
 use crate::instances;
 use crate::objects::{ERROR_HANDLERS, Handler, SessionHandler, place, put, text};
 use crate::state;
+use crate::windows::WindowHandler;
 use bcs_mpi::mpi::{ErrorClass, ErrorHandler, Result};
 use std::ffi::{c_char, c_int};
 
@@ -54,6 +55,34 @@ pub(super) fn session_handle(handler: SessionHandler) -> MPI_Errhandler {
         SessionHandler::Abort => MPI_ERRORS_ABORT,
         SessionHandler::Return => MPI_ERRORS_RETURN,
         SessionHandler::User(_) => MPI_Errhandler(ERROR_HANDLERS.insert(Handler::Session(handler))),
+    }
+}
+
+/// Returns the error handler of a handle, for windows.
+pub(super) fn window_handler(handle: MPI_Errhandler) -> Result<WindowHandler> {
+    let reason = match handle {
+        MPI_ERRORS_ARE_FATAL => return Ok(WindowHandler::Fatal),
+        MPI_ERRORS_ABORT => return Ok(WindowHandler::Abort),
+        MPI_ERRORS_RETURN => return Ok(WindowHandler::Return),
+        MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
+        MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
+            Some(Handler::Win(function)) => return Ok(WindowHandler::User(function)),
+            Some(_) => format!("the error handler {number:#x} is not for windows"),
+            None => format!("{number:#x} is no error handler"),
+        },
+    };
+    Err(error(ErrorClass::Errhandler, reason))
+}
+
+/// Returns a handle for an error handler of windows.
+pub(super) fn window_handle(handler: WindowHandler) -> MPI_Errhandler {
+    match handler {
+        WindowHandler::Fatal => MPI_ERRORS_ARE_FATAL,
+        WindowHandler::Abort => MPI_ERRORS_ABORT,
+        WindowHandler::Return => MPI_ERRORS_RETURN,
+        WindowHandler::User(function) => {
+            MPI_Errhandler(ERROR_HANDLERS.insert(Handler::Win(function)))
+        }
     }
 }
 

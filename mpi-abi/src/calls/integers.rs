@@ -5,6 +5,7 @@ use crate::objects::{
     COMMS, DATATYPES, ERROR_HANDLERS, GROUPS, INFOS, MESSAGES, OPS, REQUESTS, SESSIONS,
 };
 use crate::table::FIRST;
+use crate::windows::WINDOWS;
 use std::ffi::c_int;
 
 macro_rules! integers {
@@ -52,5 +53,5 @@ integers! {
     PMPI_Request_toint PMPI_Request_fromint MPI_Request REQUESTS, MPI_REQUEST_NULL;
     PMPI_File_toint PMPI_File_fromint MPI_File PredefinedTable, MPI_FILE_NULL;
     PMPI_Session_toint PMPI_Session_fromint MPI_Session SESSIONS, MPI_SESSION_NULL;
-    PMPI_Win_toint PMPI_Win_fromint MPI_Win PredefinedTable, MPI_WIN_NULL;
+    PMPI_Win_toint PMPI_Win_fromint MPI_Win WINDOWS, MPI_WIN_NULL;
 }

@@ -17,6 +17,7 @@ pub(crate) mod collectives;
 mod communicators;
 mod datatypes;
 mod environment;
+mod epochs;
 mod error_handling;
 mod fortran;
 mod generalized;
@@ -25,6 +26,7 @@ mod infos;
 mod integers;
 mod memory;
 mod neighborhoods;
+mod one_sided;
 mod operations;
 mod packing;
 mod partitioned;
@@ -39,13 +41,16 @@ mod tool_control;
 mod tool_events;
 mod tool_performance;
 mod topologies;
+mod windows;
 
 pub use collectives::*;
 pub use communicators::*;
 pub use environment::*;
+pub use epochs::*;
 pub use groups::*;
 pub use integers::*;
 pub use neighborhoods::*;
+pub use one_sided::*;
 pub use operations::*;
 mod type_attributes;
 mod type_contents;
@@ -72,6 +77,7 @@ pub use tool_performance::*;
 pub use topologies::*;
 pub use type_attributes::*;
 pub use type_contents::*;
+pub use windows::*;
 
 /// Defines functions of the ABI from their results.
 macro_rules! calls {

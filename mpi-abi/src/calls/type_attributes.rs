@@ -1,4 +1,4 @@
-//! Attributes of datatypes (MPI 5.0, 7.7.4), and keys of windows, though there are no windows.
+//! Attributes of datatypes (MPI 5.0, 7.7.4), and keys of windows.
 
 use super::calls;
 use crate::answer::{Outcome, error};

@@ -1,0 +1,271 @@
+//! Random interleavings of origins against an oracle.
+
+use super::*;
+use proptest::prelude::*;
+
+/// The words of a target and of the origins.
+#[derive(Clone, Debug)]
+struct Memory {
+    state: u64,
+    tail: u64,
+    /// Next, granted, woken.
+    origins: Vec<[u64; 3]>,
+}
+
+impl Memory {
+    fn word(&mut self, me: usize, word: LockWord) -> &mut u64 {
+        match word {
+            LockWord::State => &mut self.state,
+            LockWord::Tail => &mut self.tail,
+            LockWord::NextOf(rank) => &mut self.origins[rank][0],
+            LockWord::GrantedOf(rank) => &mut self.origins[rank][1],
+            LockWord::WokenOf(rank) => &mut self.origins[rank][2],
+            LockWord::OwnNext => &mut self.origins[me][0],
+            LockWord::OwnGranted => &mut self.origins[me][1],
+            LockWord::OwnWoken => &mut self.origins[me][2],
+        }
+    }
+
+    /// Executes a step. Returns what it has found; `None` if the rank waits.
+    fn execute(&mut self, me: usize, step: LockStep) -> Option<u64> {
+        match step {
+            LockStep::CompareAndSwap { word, compare, new } => {
+                let word = self.word(me, word);
+                let found = *word;
+                if found == compare {
+                    *word = new;
+                }
+                Some(found)
+            }
+            LockStep::Add(word, value) => {
+                let word = self.word(me, word);
+                Some(std::mem::replace(word, word.wrapping_add(value)))
+            }
+            LockStep::Swap(word, value) => Some(std::mem::replace(self.word(me, word), value)),
+            LockStep::Store(word, value) => {
+                *self.word(me, word) = value;
+                Some(0)
+            }
+            LockStep::Clear => {
+                self.origins[me] = [0; 3];
+                Some(0)
+            }
+            LockStep::Load(word) => Some(*self.word(me, word)),
+            LockStep::Wait(word, _) => Some(*self.word(me, word)).filter(|&word| word != 0),
+            LockStep::Done => unreachable!("nothing is to be done"),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Doing {
+    Nothing,
+    Acquires(Acquire, LockStep),
+    Holds,
+    Releases(Release, LockStep),
+}
+
+struct Origin {
+    kind: LockKind,
+    doing: Doing,
+    left: usize,
+}
+
+struct Simulation {
+    memory: Memory,
+    origins: Vec<Origin>,
+    /// The ranks that have swapped themselves into the queue and not yet got the lock, in order.
+    queue: Vec<usize>,
+    acquired: usize,
+}
+
+impl Simulation {
+    fn new(ranks: usize, times: usize) -> Self {
+        let memory = Memory {
+            state: 0,
+            tail: 0,
+            origins: vec![[0; 3]; ranks],
+        };
+        let origins = (0..ranks).map(|_| Origin {
+            kind: LockKind::Shared,
+            doing: Doing::Nothing,
+            left: times,
+        });
+        Self {
+            memory,
+            origins: origins.collect(),
+            queue: Vec::new(),
+            acquired: 0,
+        }
+    }
+
+    fn holders(&self) -> (usize, usize) {
+        let holding = |kind| {
+            let holds = |it: &&Origin| matches!(it.doing, Doing::Holds) && it.kind == kind;
+            self.origins.iter().filter(holds).count()
+        };
+        (holding(LockKind::Shared), holding(LockKind::Exclusive))
+    }
+
+    /// Lets a rank make one step. Returns whether it could.
+    fn advance(&mut self, rank: usize, kind: LockKind) -> bool {
+        let ranks = self.origins.len();
+        match self.origins[rank].doing.clone() {
+            Doing::Nothing if self.origins[rank].left == 0 => return false,
+            Doing::Nothing => {
+                let acquire = Acquire::new(rank, ranks, kind);
+                let step = acquire.begin();
+                let origin = &mut self.origins[rank];
+                origin.left -= 1;
+                origin.kind = kind;
+                origin.doing = Doing::Acquires(acquire, step);
+            }
+            Doing::Acquires(mut acquire, step) => {
+                let Some(found) = self.memory.execute(rank, step) else {
+                    return false;
+                };
+                if matches!(step, LockStep::Swap(LockWord::Tail, _)) {
+                    self.queue.push(rank);
+                }
+                let next = acquire.found(found).unwrap();
+                // It has the lock from here on, and passes its place in the queue on.
+                self.origins[rank].doing = match next {
+                    LockStep::Done => Doing::Holds,
+                    _ => Doing::Acquires(acquire, next),
+                };
+                if next == LockStep::Done {
+                    if self.queue.contains(&rank) {
+                        // Those before it have got the lock. (A rank that has taken the lock may
+                        // still be busy with its place in the queue.)
+                        self.queue.retain(|&it| it != rank);
+                    }
+                    self.acquired += 1;
+                    let (shared, exclusive) = self.holders();
+                    assert!(exclusive == 0 || (exclusive, shared) == (1, 0));
+                }
+            }
+            Doing::Holds => {
+                let release = Release::new(rank, ranks, self.origins[rank].kind);
+                let step = release.begin();
+                self.origins[rank].doing = Doing::Releases(release, step);
+            }
+            Doing::Releases(mut release, step) => {
+                let found = self.memory.execute(rank, step).unwrap();
+                self.origins[rank].doing = match release.found(found).unwrap() {
+                    LockStep::Done => Doing::Nothing,
+                    next => Doing::Releases(release, next),
+                };
+            }
+        }
+        true
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Any interleaving ends, and holders exclude each other as they should.
+    #[test]
+    fn holders_exclude_each_other_and_nobody_waits_for_ever(
+        ranks in 1usize..7, times in 1usize..6, exclusive in 0u32..5,
+        choices in prop::collection::vec((any::<u16>(), any::<u8>()), 0..3_000),
+    ) {
+        let mut simulation = Simulation::new(ranks, times);
+        let kind = |byte: u8| match u32::from(byte % 4) < exclusive {
+            true => LockKind::Exclusive,
+            false => LockKind::Shared,
+        };
+        for (rank, byte) in &choices {
+            simulation.advance(usize::from(*rank) % ranks, kind(*byte));
+        }
+        // From here on in turns, until nobody can go on.
+        let mut byte = 0u8;
+        loop {
+            let mut any = false;
+            for rank in 0..ranks {
+                byte = byte.wrapping_mul(29).wrapping_add(7);
+                any |= simulation.advance(rank, kind(byte));
+            }
+            if !any {
+                break;
+            }
+        }
+        prop_assert_eq!(simulation.acquired, ranks * times);
+        prop_assert_eq!((simulation.memory.state, simulation.memory.tail), (0, 0));
+        prop_assert!(simulation.queue.is_empty());
+    }
+
+    /// Ranks that queue behind a holder get the lock in their order, and nobody overtakes them.
+    #[test]
+    fn a_queue_is_served_in_order(
+        kinds in prop::collection::vec(any::<bool>(), 2..7),
+        choices in prop::collection::vec(any::<u16>(), 200..1_500),
+    ) {
+        let ranks = kinds.len() + 1;
+        let mut simulation = Simulation::new(ranks, 1);
+        let kind = |rank: usize| match rank == 0 || kinds[rank - 1] {
+            true => LockKind::Exclusive,
+            false => LockKind::Shared,
+        };
+        while !matches!(simulation.origins[0].doing, Doing::Holds) {
+            simulation.advance(0, kind(0));
+        }
+        // The others enter one after the other, as far as they come.
+        for rank in 1..ranks {
+            while simulation.advance(rank, kind(rank)) {}
+        }
+        prop_assert_eq!(&simulation.queue, &(1..ranks).collect::<Vec<_>>());
+        let mut order = Vec::new();
+        let mut holding = vec![false; ranks];
+        let steps = choices.iter().map(|choice| usize::from(*choice) % ranks);
+        for rank in steps.chain((0..ranks).cycle().take(500)) {
+            simulation.advance(rank, kind(rank));
+            let state = LockState(simulation.memory.state);
+            let holds = |rank: usize| match simulation.origins[rank].doing {
+                Doing::Holds => true,
+                Doing::Acquires(_, LockStep::Load(LockWord::OwnNext)) => state.0 != 0,
+                _ => false,
+            };
+            for (rank, held) in holding.iter_mut().enumerate().skip(1) {
+                if !*held && holds(rank) {
+                    *held = true;
+                    order.push(rank);
+                }
+            }
+        }
+        prop_assert_eq!(order, (1..ranks).collect::<Vec<_>>());
+        prop_assert_eq!(simulation.memory.state, 0);
+    }
+
+    /// Overwritten words give an error or some step, and never a rank that there is not.
+    #[test]
+    fn any_words_are_taken(
+        words in prop::collection::vec(any::<u64>(), 1..30), ranks in 1usize..9, shared: bool,
+    ) {
+        let kind = if shared { LockKind::Shared } else { LockKind::Exclusive };
+        let mut acquire = Acquire::new(0, ranks, kind);
+        for word in &words {
+            let step = acquire.found(*word);
+            if let Ok(LockStep::Store(
+                LockWord::NextOf(rank) | LockWord::GrantedOf(rank), _,
+            )) = step {
+                prop_assert!(rank < ranks && rank != 0);
+            }
+        }
+        let mut release = Release::new(0, ranks, kind);
+        if let Ok(LockStep::Store(LockWord::WokenOf(rank), _)) = release.found(words[0]) {
+            prop_assert!(rank < ranks && rank != 0);
+        }
+    }
+}
+
+#[test]
+fn an_uncontended_lock_takes_one_step_and_so_does_its_end() {
+    for kind in [LockKind::Shared, LockKind::Exclusive] {
+        let mut simulation = Simulation::new(2, 1);
+        assert!(simulation.advance(0, kind) && simulation.advance(0, kind));
+        assert!(matches!(simulation.origins[0].doing, Doing::Holds));
+        assert!(simulation.advance(0, kind) && simulation.advance(0, kind));
+        assert!(matches!(simulation.origins[0].doing, Doing::Nothing));
+    }
+}
