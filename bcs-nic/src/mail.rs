@@ -8,7 +8,8 @@
 //!   BS  ── Awaited ────────────────────► SR
 //!   SR  ── AwaitedSendsCompleted ──────► BS
 //!   BR  ── Chunks, ChunksOutsideSlice ─► DH
-//!   DH  ── Dropped, ChunkOutcomes ─────► BR
+//!   DH  ── Dropped, ChunkOutcomes,
+//!          Operand ────────────────────► BR
 //!   BR  ── SendsCompleted ─────────────► SR
 //!   BR  ── Ready, GivenUp ─────────────► CH, RH
 //!   CH, RH ── CollectiveOver ──────────► BR
@@ -56,6 +57,23 @@ pub struct Chunk {
     pub receiver: (u32, RequestId),
     /// The sender's node, rank and request, if the sender waits for a completion.
     pub sender: Option<(NodeId, u32, RequestId)>,
+    /// Whether the bytes go to BR, as a piece of the operand of an update, and not to the receiver.
+    pub is_operand: bool,
+}
+
+/// Bytes of an operand that DH has fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperandPiece {
+    /// The transfer.
+    pub transfer: u64,
+    /// World rank of the origin.
+    pub origin: u32,
+    /// World rank of the target.
+    pub target: u32,
+    /// The first byte of the operand.
+    pub offset: u64,
+    /// The bytes, or why they could not be fetched.
+    pub bytes: Result<Vec<u8>, FabricError>,
 }
 
 impl Chunk {
@@ -242,6 +260,8 @@ pub enum Mail {
     Dropped(u64),
     /// BR → DH: chunks to move now, independent of the slice.
     ChunksOutsideSlice(Vec<Chunk>),
+    /// DH → BR: a piece of the operand of an update.
+    Operand(Box<OperandPiece>),
     /// DH → BR: the outcomes of these chunks.
     ChunkOutcomes(Vec<ChunkOutcome>),
     /// BR → SR: sends to remote nodes that are complete.

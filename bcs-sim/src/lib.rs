@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`stack`] | a simulated job: ranks as threads that run one at a time, NICs, faults, checks |
 //! | [`traffic`] | random programs of messages, against a matching oracle |
+//! | [`windows`] | random one-sided communication, against a sequential oracle |
 //! | [`collectives`] | random collectives, against a sequential oracle |
 //!
 //! The programs also run as jobs of processes, by the fixtures `traffic` and `oracle`.
@@ -16,3 +17,4 @@
 pub mod collectives;
 pub mod stack;
 pub mod traffic;
+pub mod windows;

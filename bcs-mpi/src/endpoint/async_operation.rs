@@ -65,6 +65,8 @@ pub(crate) struct AsyncOperations {
     looked_at: u64,
     /// Something else has changed since then.
     looks_again: bool,
+    /// They advance at this moment, and are elsewhere.
+    are_advancing: bool,
 }
 
 impl AsyncOperations {
@@ -86,12 +88,14 @@ impl AsyncOperations {
         }
         self.looked_at = completions;
         self.looks_again = false;
+        self.are_advancing = true;
         Some(std::mem::take(&mut self.under_way))
     }
 
     /// Puts back the operations that go on.
     pub(crate) fn go_on(&mut self, under_way: BTreeMap<AsyncOperationId, Box<dyn AsyncOperation>>) {
         self.under_way = under_way;
+        self.are_advancing = false;
     }
 
     /// Records the outcome of an operation that is over.
@@ -125,14 +129,15 @@ impl AsyncOperations {
         undertaking.map_or_else(Vec::new, |undertaking| undertaking.awaits())
     }
 
-    /// Takes the outcome of an operation that is over.
+    /// Takes the outcome of an operation that is over. An operation may wait for another one that
+    /// began before it.
     ///
     /// # Panics
     /// If it is spent: the caller kept a copy of its request.
     pub(crate) fn take(&mut self, id: AsyncOperationId) -> Option<RequestOutcome> {
         let outcome = self.ended.remove(&id);
         assert!(
-            outcome.is_some() || self.under_way.contains_key(&id),
+            outcome.is_some() || self.are_advancing || self.under_way.contains_key(&id),
             "undertaking {id} is spent"
         );
         outcome

@@ -81,9 +81,11 @@ impl LongFetch {
         let mut result = self.buffers.allocate(INLINE_BYTES);
         let sent = match update.kind {
             UpdateKind::NoOp => 0,
-            _ => len,
+            _ => {
+                gather(&self.operation.origin, self.posted, operand.bytes(len));
+                len
+            }
         };
-        gather(&self.operation.origin, self.posted, operand.bytes(sent));
         let portion = OneSided {
             address: self.operation.address.wrapping_add(self.posted as u64),
             len: len as u64,

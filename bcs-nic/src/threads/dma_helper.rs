@@ -4,7 +4,8 @@
 //! - **Owns** the schedule of the slice, from BR.
 //! - **Takes** `Chunks`, `Phase` (PM), `ChunksOutsideSlice`, `NodesLost`.
 //! - **Emits** gets; completions of receives, and of sends of this node, to SR; completion blocks
-//!   to the SRs of the senders' other nodes; `Dropped` to BR for a transfer that failed;
+//!   to the SRs of the senders' other nodes; `Dropped` to BR for a transfer that failed; `Operand`
+//!   to BR;
 //!   `ChunkOutcomes` to BR, which completes transfers outside of the slice.
 //! - **Invariants.** A request completes only after its data has moved. A transfer that failed
 //!   completes once, with the failure, however many chunks it still had.
@@ -13,10 +14,11 @@ use super::{
     NicThread, NicThreadContext, NodeConfig, Retries, RetryablePut, RetryablePutWords, TableLeak,
 };
 use crate::blocks::{CompletedSend, CompletionBlock};
-use crate::mail::{Chunk, ChunkOutcome, Mail, MicrophaseTally};
+use crate::mail::{Chunk, ChunkOutcome, Mail, MicrophaseTally, OperandPiece};
+use bcs_core::descriptor::Payload;
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::request::{Completion, RequestFailure};
-use bcs_fabric::{Block, Event, FabricError, GlobalAddress, Port};
+use bcs_fabric::{Block, Event, FabricError, GlobalAddress, Port, SourceSpan, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The DMA Helper of a node.
@@ -53,19 +55,18 @@ impl DmaHelper {
     fn start(&mut self, slice: u64, context: &mut NicThreadContext<'_>) {
         self.moving = Some(slice);
         for chunk in std::mem::take(&mut self.schedule) {
-            let Some((from, to)) = chunk.copy else {
+            if chunk.copy.is_none() {
                 self.moved(&chunk, context);
                 continue;
-            };
-            let ticket = context.port.get(from, to);
+            }
+            let ticket = request(&chunk, context.port);
             match context.port.test_event(ticket) {
                 Event::Pending => self.gets.push(ticket, chunk),
                 Event::Failed(FabricError::Lost) => {
-                    let again = context.port.get(from, to);
+                    let again = request_again(ticket, &chunk, context.port);
                     self.gets.push(again, chunk);
                 }
-                Event::Failed(error) => self.fail(&chunk, error, context),
-                _ => self.moved(&chunk, context),
+                event => self.ended(ticket, &chunk, event, context),
             }
         }
     }
@@ -74,11 +75,13 @@ impl DmaHelper {
     fn start_outside_slice(&mut self, chunks: Vec<Chunk>, context: &mut NicThreadContext<'_>) {
         let mut ended = Vec::new();
         for chunk in chunks {
-            let (from, to) = chunk.copy.expect("only what has to be moved is asked for");
-            let ticket = context.port.get(from, to);
+            let ticket = request(&chunk, context.port);
             match context.port.test_event(ticket) {
                 Event::Pending => self.ahead.push(ticket, chunk),
-                event => ended.push(chunk_outcome(&chunk, event)),
+                event => {
+                    pass_operand(ticket, &chunk, event, context);
+                    ended.push(chunk_outcome(&chunk, event));
+                }
             }
         }
         report_outcomes(ended, context);
@@ -87,11 +90,31 @@ impl DmaHelper {
     /// Polls the chunks that were requested outside of the slice. Returns whether any has ended.
     fn poll_outside_slice(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let mut ended = Vec::new();
-        self.ahead.poll(context.port, |_, chunk, event| {
-            ended.push(chunk_outcome(chunk, event));
+        self.ahead.poll(context.port, |_, ticket, chunk, event| {
+            ended.push((ticket, *chunk, event));
             None
         });
-        report_outcomes(ended, context)
+        let outcomes = ended.into_iter().map(|(ticket, chunk, event)| {
+            pass_operand(ticket, &chunk, event, context);
+            chunk_outcome(&chunk, event)
+        });
+        let outcomes = outcomes.collect();
+        report_outcomes(outcomes, context)
+    }
+
+    /// Handles the end of a chunk in the slice.
+    fn ended(
+        &mut self,
+        ticket: Ticket,
+        chunk: &Chunk,
+        event: Event,
+        context: &mut NicThreadContext<'_>,
+    ) {
+        pass_operand(ticket, chunk, event, context);
+        match event {
+            Event::Failed(error) => self.fail(chunk, error, context),
+            _ => self.moved(chunk, context),
+        }
     }
 
     fn moved(&mut self, chunk: &Chunk, context: &mut NicThreadContext<'_>) {
@@ -147,6 +170,54 @@ impl DmaHelper {
             .start(context.port, &mut self.puts);
         }
     }
+}
+
+/// Requests the bytes of a chunk.
+fn request(chunk: &Chunk, port: &mut dyn Port) -> Ticket {
+    let (from, to) = chunk.copy.expect("only what has to be moved is requested");
+    if !chunk.is_operand {
+        return port.get(from, to);
+    }
+    let len = usize::try_from(from.len).expect("a chunk is within the budget");
+    fetch(&from, vec![0; len], port)
+}
+
+fn fetch(from: &SourceSpan, into: Vec<u8>, port: &mut dyn Port) -> Ticket {
+    let address = match from.payload {
+        Payload::Memory(location) => location.address,
+        _ => unreachable!("other operands come with their descriptors"),
+    };
+    port.fetch(from.rank, address.wrapping_add(from.offset), into)
+}
+
+/// Requests the bytes of a lost chunk again.
+fn request_again(lost: Ticket, chunk: &Chunk, port: &mut dyn Port) -> Ticket {
+    let (from, _) = chunk.copy.expect("only copies are outstanding");
+    if chunk.is_operand {
+        let buffer = port.take_fetched(lost);
+        return fetch(&from, buffer, port);
+    }
+    request(chunk, port)
+}
+
+/// Passes a piece of an operand, or its failure, to BR.
+fn pass_operand(ticket: Ticket, chunk: &Chunk, event: Event, context: &mut NicThreadContext<'_>) {
+    let Some((from, to)) = chunk.copy.filter(|_| chunk.is_operand) else {
+        return;
+    };
+    let bytes = context.port.take_fetched(ticket);
+    let piece = OperandPiece {
+        transfer: chunk.transfer,
+        origin: from.rank,
+        target: to.rank,
+        offset: from.offset,
+        bytes: match event {
+            Event::Failed(error) => Err(error),
+            _ => Ok(bytes),
+        },
+    };
+    let piece = Mail::Operand(Box::new(piece));
+    context.out.send(NicThreadId::BufferReceiver, piece);
 }
 
 fn chunk_outcome(chunk: &Chunk, event: Event) -> ChunkOutcome {
@@ -209,21 +280,15 @@ impl NicThread for DmaHelper {
         let mut ended = Vec::new();
         progress |= self
             .gets
-            .poll(context.port, |port, chunk, event| match event {
-                Event::Failed(FabricError::Lost) => {
-                    let (from, to) = chunk.copy.expect("only copies are outstanding");
-                    Some(port.get(from, to))
-                }
+            .poll(context.port, |port, ticket, chunk, event| match event {
+                Event::Failed(FabricError::Lost) => Some(request_again(ticket, chunk, port)),
                 event => {
-                    ended.push((*chunk, event));
+                    ended.push((ticket, *chunk, event));
                     None
                 }
             });
-        for (chunk, event) in ended {
-            match event {
-                Event::Failed(error) => self.fail(&chunk, error, context),
-                _ => self.moved(&chunk, context),
-            }
+        for (ticket, chunk, event) in ended {
+            self.ended(ticket, &chunk, event, context);
         }
         if self.gets.is_empty() && !self.done.is_empty() {
             self.report(slice, context);

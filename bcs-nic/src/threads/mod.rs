@@ -335,7 +335,7 @@ impl<T> Retries<T> {
     pub(crate) fn poll(
         &mut self,
         port: &mut dyn Port,
-        mut ended: impl FnMut(&mut dyn Port, &mut T, Event) -> Option<Ticket>,
+        mut ended: impl FnMut(&mut dyn Port, Ticket, &mut T, Event) -> Option<Ticket>,
     ) -> bool {
         let mut progress = false;
         self.outstanding
@@ -343,7 +343,7 @@ impl<T> Retries<T> {
                 Event::Pending => true,
                 event => {
                     progress = true;
-                    match ended(port, what, event) {
+                    match ended(port, *ticket, what, event) {
                         Some(again) => {
                             *ticket = again;
                             true
@@ -407,7 +407,7 @@ impl RetryablePut {
 
     /// Polls PUTs, and tries again those that were lost.
     pub(crate) fn poll(port: &mut dyn Port, retries: &mut Retries<Self>) -> bool {
-        retries.poll(port, |port, put, event| match event {
+        retries.poll(port, |port, _, put, event| match event {
             Event::Failed(_) => {
                 Some(port.xfer_and_signal(&put.set, put.at, &put.bytes, put.signal))
             }

@@ -5,7 +5,7 @@ use super::bad_memory::BadMemoryCase;
 use super::fault::{FaultKind, FaultSet, StruckFaults};
 use super::memory::VanishSchedule;
 use super::{communicators, intercommunicators, neighbors, operations};
-use crate::{collectives, traffic};
+use crate::{collectives, traffic, windows};
 use bcs_core::limits::SEND_RING_ENTRIES;
 use bcs_core::lockstep;
 use bcs_core::reduction::Datatype;
@@ -43,6 +43,8 @@ enum PlannedActivity {
     Intercommunicators { seed: u64, count: usize },
     /// Neighbourhood collectives.
     Neighbors { seed: u64, graphs: usize },
+    /// One-sided communication.
+    Windows { seed: u64, count: usize },
     /// Operations of the program's own that call MPI.
     Operations { count: usize },
     /// An operation on bad memory.
@@ -67,7 +69,7 @@ impl Plan {
         let few = faults.contains(FaultKind::SmallTables);
         let mut parts = Vec::new();
         for _ in 0..random.random_range(1..4) {
-            parts.push(match random.random_range(0..8) {
+            parts.push(match random.random_range(0..10) {
                 0 | 1 => PlannedActivity::Traffic {
                     seed: random.random(),
                 },
@@ -82,6 +84,10 @@ impl Plan {
                 6 => PlannedActivity::Neighbors {
                     seed: random.random(),
                     graphs: random.random_range(1..4),
+                },
+                8 | 9 => PlannedActivity::Windows {
+                    seed: random.random(),
+                    count: random.random_range(1..4),
                 },
                 7 => PlannedActivity::Operations {
                     count: random.random_range(1..6),
@@ -139,6 +145,7 @@ impl Plan {
                 &PlannedActivity::Neighbors { seed, graphs } => {
                     neighbors::run(&world, seed, graphs)?
                 }
+                &PlannedActivity::Windows { seed, count } => windows::run(&world, seed, count)?,
                 &PlannedActivity::Operations { count } => operations::run(&world, count)?,
                 PlannedActivity::BadMemory(deed) => deed.run(&world, shared)?,
                 &PlannedActivity::Flood { to } => flood(process, to, shared)?,
@@ -159,6 +166,7 @@ impl Plan {
             PlannedActivity::Communicators { .. } => "teams".to_owned(),
             PlannedActivity::Intercommunicators { .. } => "bridges".to_owned(),
             PlannedActivity::Neighbors { .. } => "neighbors".to_owned(),
+            PlannedActivity::Windows { .. } => "windows".to_owned(),
             PlannedActivity::Operations { .. } => "operations".to_owned(),
             PlannedActivity::BadMemory(deed) => format!("{:?}:{:?}", deed.fault, deed.kind),
             PlannedActivity::Flood { .. } => "flood".to_owned(),

@@ -7,6 +7,7 @@ use super::outside_slice::OutsideSliceEnvelopes;
 use super::schedule::{Transfer, TransferSchedule, completion_if_inline};
 use crate::blocks::Envelope;
 use crate::failure::{CorruptPost, NicFailureCause};
+use crate::mail::OperandPiece;
 use crate::threads::{NicThreadContext, NodeConfig, TableLeak};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::{NodeId, NodeSet, Placement};
@@ -499,20 +500,23 @@ impl MatchingTables {
         })
     }
 
-    /// Advances the one-sided operations that wait. Returns whether any has happened.
-    pub(super) fn poll_one_sided(
+    /// Advances the one-sided operations that wait, by a piece of an operand that has come.
+    pub(super) fn advance_one_sided(
         &mut self,
+        piece: Option<OperandPiece>,
         schedule: &mut TransferSchedule,
         context: &mut NicThreadContext<'_>,
-    ) -> bool {
-        let progress = self.one_sided.poll(context);
+    ) {
+        match piece {
+            Some(piece) => self.one_sided.take_piece(piece, context),
+            None => self.one_sided.poll(context),
+        }
         self.end_one_sided(schedule, context);
-        progress
     }
 
-    /// Whether one-sided operations wait for operands or locks.
-    pub(super) fn has_waiting_one_sided(&self) -> bool {
-        self.one_sided.is_waiting()
+    /// Whether one-sided operations wait for locks.
+    pub(super) fn waits_for_lock(&self) -> bool {
+        self.one_sided.waits_for_lock()
     }
 
     /// Adds the ends of one-sided operations to the transfers, and wakes targets that wait for what
@@ -536,6 +540,12 @@ impl MatchingTables {
             let is_far = context.port.other_host_nodes().contains(node);
             schedule_end((&envelope, kind), node, self.is_elastic && is_far, schedule);
         }
+        let (placement, is_elastic) = (&self.placement, self.is_elastic);
+        self.one_sided.begin_fetches(|envelope| {
+            let node = placement.node_of(envelope.source).expect("checked by BS");
+            let is_far = context.port.other_host_nodes().contains(node);
+            schedule.add(Transfer::operand(node, envelope), is_elastic && is_far)
+        });
     }
 
     /// Cancels a message for its sender. If it has met no receive it is removed, and its sender is

@@ -26,7 +26,7 @@ use super::{
 use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
 use crate::budget::Quota;
 use crate::failure::NicFailureCause;
-use crate::mail::{Chunk, Cut, Mail, MicrophaseTally, ReceiverBacklog};
+use crate::mail::{Chunk, Cut, Mail, MicrophaseTally, OperandPiece, ReceiverBacklog};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::matching::{MessageEnvelope, Pattern};
 use bcs_core::wait_state::LeakReport;
@@ -266,18 +266,21 @@ impl BufferReceiver {
         true
     }
 
-    /// Advances one-sided operations that wait for operands or locks. Returns whether any has
-    /// happened. Its origin is notified in a slice, or outside of one.
-    fn advance_one_sided(&mut self, context: &mut NicThreadContext<'_>) -> bool {
-        if !self.ranks.has_waiting_one_sided() {
-            return false;
-        }
-        let transfers = self.schedule.in_slices();
-        if !self.ranks.poll_one_sided(&mut self.schedule, context) {
+    /// Advances one-sided operations that wait, by a piece of an operand that has come. Returns
+    /// whether any has happened. Its origin is notified in a slice, or outside of one.
+    fn advance_one_sided(
+        &mut self,
+        piece: Option<OperandPiece>,
+        context: &mut NicThreadContext<'_>,
+    ) -> bool {
+        let transfers = self.schedule.len();
+        self.ranks
+            .advance_one_sided(piece, &mut self.schedule, context);
+        if self.schedule.len() == transfers {
             return false;
         }
         self.start_chunks_outside_slice(context);
-        if self.schedule.in_slices() > transfers {
+        if self.schedule.needs_slices() {
             self.request_slice();
         }
         true
@@ -436,6 +439,9 @@ impl NicThread for BufferReceiver {
             }
             Mail::CollectiveOver(context_key) => self.contexts.over(context_key, context),
             Mail::Dropped(transfer) => self.schedule.drop_transfer(transfer),
+            Mail::Operand(piece) => {
+                self.advance_one_sided(Some(*piece), context);
+            }
             Mail::ChunkOutcomes(moved) => {
                 self.schedule.handle_outcomes(&moved, context);
                 self.start_chunks_outside_slice(context);
@@ -482,7 +488,7 @@ impl NicThread for BufferReceiver {
     }
 
     fn needs_polling(&self) -> bool {
-        self.scheduling.is_some() || self.ranks.has_waiting_one_sided()
+        self.scheduling.is_some() || self.ranks.waits_for_lock()
     }
 
     fn waits_for_slice(&self) -> Option<&'static str> {
@@ -511,7 +517,9 @@ impl NicThread for BufferReceiver {
 
     fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
         let mut progress = self.work_outside_slice(context);
-        progress |= self.advance_one_sided(context);
+        if self.ranks.waits_for_lock() {
+            progress |= self.advance_one_sided(None, context);
+        }
         if self.scheduling.is_none() {
             return progress;
         }

@@ -8,7 +8,7 @@
 //! | a put | in the descriptor | they are written at once |
 //! | a put | in the origin's memory | they move like those of a message whose receive is at the target's address |
 //! | an update | in the descriptor | the elements are updated at once |
-//! | an update | in the origin's memory | they are fetched piece by piece, and each piece is applied |
+//! | an update | in the origin's memory | DH fetches them piece by piece, as the schedule allows, and each piece is applied |
 //!
 //! *Order.* Updates by one origin of one target happen in the order of their posts (section 12.7.1,
 //! the default of `accumulate_ordering`). The envelopes of a pair come in this order. An update
@@ -20,13 +20,13 @@
 
 use super::schedule::{Transfer, TransferSchedule};
 use crate::blocks::Envelope;
+use crate::mail::OperandPiece;
 use crate::threads::NicThreadContext;
 use bcs_core::descriptor::{OneSidedAction, OneSidedTarget, Payload};
 use bcs_core::job::NodeId;
-use bcs_core::limits::{BOUNCE_BYTES, INLINE_BYTES};
-use bcs_core::one_sided::Update;
+use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::{Completion, RequestFailure};
-use bcs_fabric::{Event, FabricError, MemoryUpdate, Ticket};
+use bcs_fabric::{FabricError, MemoryUpdate};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Origin and target.
@@ -76,17 +76,19 @@ impl TransferKind {
 #[derive(Debug, Default)]
 struct PairQueue {
     envelopes: VecDeque<Envelope>,
+    /// The operand of the first, if DH fetches it.
     fetch: Option<OperandFetch>,
 }
 
 /// The operand of an update, on its way from the origin.
 #[derive(Debug)]
 struct OperandFetch {
-    /// The piece that is on its way; `None` if it is here, and the lock is awaited.
-    ticket: Option<Ticket>,
+    /// Its transfer.
+    transfer: u64,
     /// Bytes that have been applied.
     done: u64,
-    piece: Vec<u8>,
+    /// Pieces that wait for the target's lock.
+    pieces: Vec<OperandPiece>,
 }
 
 /// What became of an operation.
@@ -120,20 +122,49 @@ impl OneSidedOperations {
         }
     }
 
-    /// Advances the operations that wait. Returns whether any has happened.
-    pub(super) fn poll(&mut self, context: &mut NicThreadContext<'_>) -> bool {
+    /// Begins the transfers of operands: of those operations that are the first of their pair.
+    /// `begin` returns the transfer.
+    pub(super) fn begin_fetches(&mut self, mut begin: impl FnMut(&Envelope) -> u64) {
+        for queue in self.waiting.values_mut() {
+            if let Some(first) = queue.envelopes.front()
+                && queue.fetch.is_none()
+                && is_fetched(first)
+            {
+                queue.fetch = Some(OperandFetch {
+                    transfer: begin(first),
+                    done: 0,
+                    pieces: Vec::new(),
+                });
+            }
+        }
+    }
+
+    /// Takes a piece of an operand from DH. What comes for an operation that is over is dropped.
+    pub(super) fn take_piece(&mut self, piece: OperandPiece, context: &mut NicThreadContext<'_>) {
+        let pair = (piece.origin, piece.target);
+        let fetch = self.waiting.get_mut(&pair).and_then(|it| it.fetch.as_mut());
+        if let Some(fetch) = fetch.filter(|fetch| fetch.transfer == piece.transfer) {
+            fetch.pieces.push(piece);
+            self.poll(context);
+        }
+    }
+
+    /// Advances the operations that wait for locks, or for operands that have come.
+    pub(super) fn poll(&mut self, context: &mut NicThreadContext<'_>) {
         let happened = &mut self.happened;
-        let before = happened.len();
         self.waiting.retain(|_, queue| {
             queue.advance(happened, context);
             !queue.envelopes.is_empty()
         });
-        happened.len() > before
     }
 
-    /// Whether any operation waits for its operand or a lock: a poll may find something.
-    pub(super) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// Whether any operation waits for a lock: a poll may find that it is free.
+    pub(super) fn waits_for_lock(&self) -> bool {
+        let waits = |queue: &PairQueue| match &queue.fetch {
+            Some(fetch) => !fetch.pieces.is_empty(),
+            None => true,
+        };
+        self.waiting.values().any(waits)
     }
 
     /// Returns how many operations have not happened.
@@ -169,7 +200,15 @@ pub(super) fn schedule_end(
     schedule.add(transfer, is_ahead);
 }
 
+/// Returns whether the operand of an operation has to be fetched.
+fn is_fetched(envelope: &Envelope) -> bool {
+    let is_update = |target: &OneSidedTarget| matches!(target.action, OneSidedAction::Update(_));
+    matches!(envelope.send.payload, Payload::Memory(_))
+        && envelope.send.one_sided.as_ref().is_some_and(is_update)
+}
+
 impl PairQueue {
+    /// Does as many of the operations as can be done now.
     fn advance(
         &mut self,
         happened: &mut Vec<(Envelope, TransferKind)>,
@@ -178,97 +217,56 @@ impl PairQueue {
         while let Some(envelope) = self.envelopes.front() {
             let target = envelope.send.one_sided.as_ref();
             let target = target.expect("only one-sided operations wait here");
-            let kind = match (&target.action, &envelope.send.payload) {
-                (OneSidedAction::Update(update), Payload::Memory(operand)) => {
-                    let fetch = self.fetch.take().unwrap_or_else(OperandFetch::new);
-                    match fetch.advance(envelope, (*update, target), operand.address, context) {
-                        Ok(kind) => kind,
-                        Err(fetch) => {
-                            self.fetch = Some(fetch);
-                            return;
-                        }
-                    }
-                }
-                _ => match attempt(envelope, target, context) {
-                    Attempt::Happened(kind) => kind,
-                    Attempt::Locked | Attempt::Fetches => return,
+            let kind = match &mut self.fetch {
+                Some(fetch) => fetch.apply_pieces(envelope, target, context),
+                None => match attempt(envelope, target, context) {
+                    Attempt::Happened(kind) => Some(kind),
+                    Attempt::Locked | Attempt::Fetches => None,
                 },
             };
+            let Some(kind) = kind else { return };
             happened.push((*envelope, kind));
             self.envelopes.pop_front();
+            self.fetch = None;
         }
     }
 }
 
 impl OperandFetch {
-    fn new() -> Self {
-        Self {
-            ticket: None,
-            done: 0,
-            piece: Vec::new(),
-        }
-    }
-
-    /// Fetches and applies as much as is here. Returns itself if more is to come.
-    fn advance(
-        mut self,
+    /// Applies the pieces that are here. Their elements differ, so their order does not matter.
+    /// Returns how the operation has ended, if it has.
+    fn apply_pieces(
+        &mut self,
         envelope: &Envelope,
-        (update, target): (Update, &OneSidedTarget),
-        operand: u64,
+        target: &OneSidedTarget,
         context: &mut NicThreadContext<'_>,
-    ) -> Result<TransferKind, Self> {
-        let len = envelope.send.len;
-        loop {
-            if let Some(ticket) = self.ticket {
-                match context.port.test_event(ticket) {
-                    Event::Pending => return Err(self),
-                    Event::Failed(FabricError::Lost) => {
-                        let piece = context.port.take_fetched(ticket);
-                        let at = operand.wrapping_add(self.done);
-                        self.ticket = Some(context.port.fetch(envelope.source, at, piece));
-                        continue;
-                    }
-                    Event::Failed(error) => {
-                        context.port.take_fetched(ticket);
-                        let failure = match error {
-                            FabricError::PeerGone => RequestFailure::PeerGone,
-                            _ => RequestFailure::BadAddress,
-                        };
-                        return Ok(TransferKind::ended(failure));
-                    }
-                    Event::Signalled | Event::Verdict(_) => {
-                        self.piece = context.port.take_fetched(ticket);
-                        self.ticket = None;
-                    }
+    ) -> Option<TransferKind> {
+        let OneSidedAction::Update(update) = target.action else {
+            unreachable!("only operands of updates are fetched");
+        };
+        while let Some(piece) = self.pieces.last() {
+            let operand = match &piece.bytes {
+                Ok(operand) => operand,
+                Err(FabricError::PeerGone) => {
+                    return Some(TransferKind::ended(RequestFailure::PeerGone));
                 }
+                Err(_) => return Some(TransferKind::ended(RequestFailure::BadAddress)),
+            };
+            let part = MemoryUpdate {
+                update,
+                len: operand.len(),
+                operand,
+                old: &mut [],
+            };
+            let address = target.address.wrapping_add(piece.offset);
+            match apply(envelope, address, part, context) {
+                Ok(true) => self.done += operand.len() as u64,
+                Ok(false) => return None,
+                Err(failure) => return Some(TransferKind::ended(failure)),
             }
-            if !self.piece.is_empty() {
-                let piece = MemoryUpdate {
-                    update,
-                    len: self.piece.len(),
-                    operand: &self.piece,
-                    old: &mut [],
-                };
-                match apply(
-                    envelope,
-                    target.address.wrapping_add(self.done),
-                    piece,
-                    context,
-                ) {
-                    Ok(true) => self.done += self.piece.len() as u64,
-                    Ok(false) => return Err(self),
-                    Err(failure) => return Ok(TransferKind::ended(failure)),
-                }
-            }
-            if self.done == len {
-                return Ok(TransferKind::ended(RequestFailure::None));
-            }
-            let bytes = (len - self.done).min(BOUNCE_BYTES as u64);
-            let mut piece = std::mem::take(&mut self.piece);
-            piece.resize(usize::try_from(bytes).expect("a piece is short"), 0);
-            let at = operand.wrapping_add(self.done);
-            self.ticket = Some(context.port.fetch(envelope.source, at, piece));
+            self.pieces.pop();
         }
+        (self.done == envelope.send.len).then(|| TransferKind::ended(RequestFailure::None))
     }
 }
 

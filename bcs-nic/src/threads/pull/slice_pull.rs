@@ -169,7 +169,7 @@ impl SlicePull {
 
     /// Lets the moving data arrive, and begins nothing more.
     pub(super) fn drain(&mut self, context: &mut NicThreadContext<'_>) {
-        self.pulls.poll(context.port, |_, _, _| None);
+        self.pulls.poll(context.port, |_, _, _, _| None);
         if let Some(fold) = &mut self.fold {
             fold.drain(context);
         }
@@ -346,7 +346,7 @@ impl SlicePull {
     ) {
         let mut ended = Vec::new();
         self.pulls
-            .poll(context.port, |port, pull, event| match event {
+            .poll(context.port, |port, _, pull, event| match event {
                 Event::Failed(FabricError::Lost) => Some(port.get(pull.from, pull.to)),
                 event => {
                     ended.push((*pull, event));

@@ -51,13 +51,15 @@ impl TransferSchedule {
         }
     }
 
-    /// Adds a message that has met its receive. It goes outside of the slice, or in slices.
-    pub(super) fn add(&mut self, mut transfer: Transfer, ahead: bool) {
+    /// Adds a message that has met its receive. It goes outside of the slice, or in slices. Returns
+    /// the number of its transfer.
+    pub(super) fn add(&mut self, mut transfer: Transfer, ahead: bool) -> u64 {
         self.ids += 1;
         transfer.id = self.ids;
         transfer.ahead = ahead;
         let turns = if ahead { &mut self.far } else { &mut self.near };
         turns.add(transfer);
+        self.ids
     }
 
     /// Whether any transfer waits for a slice.

@@ -60,6 +60,8 @@ pub(in super::super) struct Transfer {
     pub(super) moved: u64,
     /// Whether it goes outside of the slice.
     pub(super) ahead: bool,
+    /// Whether it is the operand of an update, which BR gets.
+    is_operand: bool,
     ending: TransferCompletion,
 }
 
@@ -82,6 +84,7 @@ impl Transfer {
             len: send.len.min(receive.capacity),
             moved: 0,
             ahead: false,
+            is_operand: false,
             ending: TransferCompletion {
                 receive: completion(envelope, receive),
                 send: RequestFailure::None,
@@ -123,6 +126,25 @@ impl Transfer {
         transfer
     }
 
+    /// Creates a transfer for the operand of an update. The origin is notified later, when all of it
+    /// has been applied.
+    pub(in super::super) fn operand(source_node: NodeId, envelope: &Envelope) -> Self {
+        Self {
+            is_operand: true,
+            send: None,
+            ..Self::put(source_node, envelope, 0)
+        }
+    }
+
+    /// Returns how many of its next `bytes` bytes may be one chunk: whole elements of an operand.
+    pub(super) fn whole(&self, bytes: u64) -> u64 {
+        match self.is_operand && self.moved + bytes < self.len {
+            // Every element's size divides this.
+            true => bytes / INLINE_BYTES as u64 * INLINE_BYTES as u64,
+            false => bytes,
+        }
+    }
+
     /// Creates a transfer for a one-sided operation that has happened, or failed: nothing moves,
     /// and the origin is notified.
     pub(in super::super) fn ended(
@@ -159,6 +181,7 @@ impl Transfer {
             len: receive.capacity,
             moved: 0,
             ahead: false,
+            is_operand: false,
             ending: TransferCompletion {
                 receive: Completion {
                     source,
@@ -233,6 +256,7 @@ impl Transfer {
             cost: bytes * weight,
             last: (self.moved == self.len).then_some(self.ending),
             receiver: (self.receiver, self.receive.request),
+            is_operand: self.is_operand,
             sender: self
                 .send
                 .map(|request| (self.source_node, self.source, request)),

@@ -100,7 +100,7 @@ impl TransferTurns {
                 let weight = transfer.weight(&self.quota);
                 // However small the budget is, a transfer advances.
                 let most = (turn / weight).max(turn.min(1));
-                let bytes = (transfer.len - transfer.moved).min(most);
+                let bytes = transfer.whole((transfer.len - transfer.moved).min(most));
                 let ends = transfer.moved + bytes == transfer.len;
                 if !ends && (bytes == 0 || turn < least) {
                     break;
