@@ -11,6 +11,7 @@ use super::state::SmartMap;
 use crate::data::{self, DataView};
 use crate::transport::one_sided::{OneSided, OneSidedKind, OneSidedRefusal};
 use bcs_core::layout::Location;
+use bcs_core::memory::UpdateLock;
 use bcs_core::one_sided::{Update, UpdateKind};
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::wake::{MachinePage, waiting};
@@ -184,7 +185,7 @@ impl LocalOneSided {
         let mut contents = [0; N];
         let contents = &mut contents[..len];
         let pause = || waiting::give_way(&self.page);
-        let _lock = self.node.update_lock(place, pause);
+        let _lock = UpdateLock::take(self.node.update_lock(place), pause);
         if self.mapped(place, address, len).is_some() {
             // SAFETY: the bytes are mapped at this address, and belong to a window.
             let target = unsafe { DataView::new(address, len, None) };
