@@ -20,7 +20,9 @@ impl SharedMemory {
     #[must_use]
     pub fn new(nic: NicMemory, desk: Option<RankArea>, page: MachinePage) -> Self {
         let nic = match &desk {
-            Some(desk) => nic.with_bell(desk.bell()),
+            Some(desk) => nic
+                .with_bell(desk.bell())
+                .with_update_lock(desk.update_lock()),
             None => nic,
         };
         Self {

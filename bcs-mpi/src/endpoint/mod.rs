@@ -13,6 +13,7 @@
 //! | `async_operation.rs`, `async_progress.rs` | what is done step by step for one request; how it advances |
 //! | `deferred_copies.rs`, `run_deferred.rs` | what is done without the lock, and by which thread |
 //! | `messages.rs`, `probing.rs`, `immediate.rs` | sends and receives, probes, and calls that are over at once |
+//! | `long_fetch.rs` | updates that fetch many bytes of a rank of another node |
 //! | `one_sided.rs` | operations on the memory of other ranks, and waits for words that they change |
 //! | `conformance.rs` | an endpoint as one that keeps the rules of transports |
 //! | `table_usage.rs` | what is in the tables now, in numbers |
@@ -30,6 +31,7 @@ mod endpoint;
 mod finalize;
 mod immediate;
 mod leaks;
+mod long_fetch;
 mod messages;
 mod one_sided;
 mod probing;

@@ -1,6 +1,7 @@
 //! One-sided operations, and waits for words of this rank that others change by them.
 
 use super::endpoint::Endpoint;
+use super::long_fetch::LongFetch;
 use super::request::Request;
 use super::wait_target::WaitTarget;
 use super::waiting::Watch;
@@ -34,6 +35,9 @@ impl Endpoint {
 
     #[cold]
     fn post_one_sided(&self, operation: &OneSided) -> Result<Request, OneSidedRefusal> {
+        if let Some(long) = LongFetch::of(operation) {
+            return Ok(self.undertake(Box::new(long)));
+        }
         let mut state = self.lock();
         let posted = state.mux.one_sided(operation);
         self.progress(&mut state);

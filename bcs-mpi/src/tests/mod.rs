@@ -24,6 +24,7 @@ mod modes;
 mod near_collectives;
 mod neighborhoods;
 mod neighbors;
+mod one_sided;
 mod operations;
 mod peers;
 mod persistent;

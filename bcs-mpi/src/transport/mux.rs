@@ -10,8 +10,8 @@
 //!
 //! [`NicMemory::claim`]: bcs_core::memory::NicMemory::claim
 
-use super::nic::NicTransport;
 use super::direct_access::DirectAccess;
+use super::nic::NicTransport;
 use super::one_sided::{OneSided, OneSidedRefusal};
 use super::smartmap::SmartMap;
 use super::transport_trait::as_it_does_itself;

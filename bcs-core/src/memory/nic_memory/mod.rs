@@ -139,6 +139,12 @@ impl NicMemory {
         }
     }
 
+    /// NIC side: reports a change of the rank's memory for which the rank may wait, so that it looks
+    /// again. The caller rings it.
+    pub fn count_change(&self) {
+        self.completions().fetch_add(1, Ordering::Release);
+    }
+
     /// Returns the word of that lock; `None` if no other rank reaches the rank's memory.
     #[must_use]
     pub fn update_lock(&self) -> Option<&AtomicU32> {

@@ -2,7 +2,7 @@
 
 use super::NodeMemory;
 use super::layout::{DESK_BYTES, FULL, INTRODUCTIONS, NEWS, PROCESS, UPDATES};
-use crate::memory::MappedWord;
+use crate::memory::{MappedWord, UpdateLock};
 use crate::smartmap::known_senders;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -27,8 +27,7 @@ impl RankArea {
         self.node.mapped_bell(self.place)
     }
 
-    /// Returns the word of the lock of the rank's memory
-    /// ([`UpdateLock`](crate::memory::UpdateLock)).
+    /// Returns the word of the lock of the rank's memory ([`UpdateLock`]), for its NIC.
     #[must_use]
     pub fn update_lock(&self) -> MappedWord {
         let offset = self.node.desk(self.place) + UPDATES;
@@ -56,11 +55,9 @@ impl NodeMemory {
         MappedWord::new(self.words.0.clone(), self.desk(place))
     }
 
-    /// Returns the word of the lock of a rank's memory
-    /// ([`UpdateLock`](crate::memory::UpdateLock)).
-    #[must_use]
-    pub fn update_lock(&self, place: usize) -> &AtomicU32 {
-        self.mapping().word32(self.desk(place) + UPDATES)
+    /// Takes the lock of a rank's memory for updates. `pause` gives the core away.
+    pub fn update_lock(&self, place: usize, pause: impl Fn()) -> UpdateLock<'_> {
+        UpdateLock::take(self.mapping().word32(self.desk(place) + UPDATES), pause)
     }
 
     /// Returns the process id of a rank, by which the kernel finds its memory; 0 while it has none.

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | posts a send | | arm |
 //! | posts a send | a rank of the job is blocked | demand |
+//! | posts a get of one-sided communication | | as a send |
 //! | posts a receive or probe | BR holds messages for it | arm |
 //! | arrives last of its node at a collective | | demand; nudge if it is short and nodes are on several hosts |
 //! | opens or closes a context, cancels something | | demand: the rank waits for it |
@@ -43,8 +44,19 @@ impl NicTransport {
     }
 
     pub(crate) fn posted_send(&self) {
+        self.request_for_work(NicThreadId::BufferSender);
+    }
+
+    /// Requests that the NIC takes a get from the receive ring.
+    pub(crate) fn posted_get(&mut self) {
+        self.gets = self.receives.posted();
+        self.request_for_work(NicThreadId::BufferReceiver);
+    }
+
+    /// Requests what it takes that a NIC thread takes what was posted to it.
+    pub(super) fn request_for_work(&self, thread: NicThreadId) {
         if self.works_outside_slice() {
-            return self.page.nudge(self.node, NicThreadId::BufferSender);
+            return self.page.nudge(self.node, thread);
         }
         if self.elastic && self.page.hungry() {
             self.page.demand(); // A slice comes at once, so there is nothing left to arm for.
@@ -123,7 +135,14 @@ impl NicTransport {
             // The NIC has looked at it, or is about to. A rank waits for what it has found.
             return self.page.wanted().0;
         }
-        self.sends.untaken() || (self.unexpected() != 0 && self.receives.untaken())
+        self.sends.untaken()
+            || self.has_untaken_get()
+            || (self.unexpected() != 0 && self.receives.untaken())
+    }
+
+    /// Returns whether the NIC has not taken the last get.
+    pub(super) fn has_untaken_get(&mut self) -> bool {
+        self.receives.has_untaken_before(self.gets)
     }
 
     fn snapshot(&self) -> DemandSnapshot {

@@ -51,6 +51,11 @@ impl<const WORDS: usize> Outbox<WORDS> {
         self.holds() || self.ring.consumed() < self.ring.pushed()
     }
 
+    /// Returns whether the NIC has not taken all of the first `posted` descriptors.
+    pub(super) fn has_untaken_before(&mut self, posted: u64) -> bool {
+        posted > 0 && self.ring.consumed() < posted
+    }
+
     /// Returns how many descriptors were posted, in the ring or waiting for it.
     pub(super) fn posted(&self) -> u64 {
         self.ring.pushed() + self.held.len() as u64

@@ -7,7 +7,7 @@
 
 use super::NicTransport;
 use super::probes::{ProbeState, meet};
-use super::requests::{NicRequests, Purpose};
+use super::requests::Purpose;
 use crate::transport::{RequestOutcome, TooManyRequests};
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::matching::{MessageEnvelope, Pattern};

@@ -1,7 +1,7 @@
 //! Receives: their descriptors, and the delivery of their messages.
 
 use super::NicTransport;
-use super::requests::{NicRequests, Purpose};
+use super::requests::Purpose;
 use super::unpacking::DeferredUnpack;
 use crate::data::{DataView, LONG_BYTES, PackBuffer, SMALL_PIECE_BYTES, scatter};
 use crate::transport::{RequestOutcome, TooManyRequests};
@@ -193,8 +193,17 @@ impl NicTransport {
         self.rooms.give_back(unpacked);
         let mut outcome = RequestOutcome::from(&completion);
         let inline = completion.inline_bytes();
-        let into = match self.requests.close(request) {
-            Purpose::Receive { into, room, .. } => {
+        let purpose = self.requests.close(request);
+        if matches!(purpose, Purpose::Get { .. }) && outcome.failure == RequestFailure::SenderMemory
+        {
+            outcome.failure = RequestFailure::TargetMemory;
+        }
+        let into = match purpose {
+            Purpose::OneSided { result, room, .. } => {
+                self.rooms.give_back(room);
+                result
+            }
+            Purpose::Receive { into, room, .. } | Purpose::Get { into, room } => {
                 if let Some(mut room) = room {
                     let came = matches!(
                         outcome.failure,
@@ -247,7 +256,9 @@ impl NicTransport {
         if let Some(is_done) = self.unpacking.is_done(request) {
             return is_done;
         }
-        let Some(Purpose::Receive { into, room, .. }) = self.requests.if_live_mut(request) else {
+        let purpose = self.requests.if_live_mut(request);
+        let Some(Purpose::Receive { into, room, .. } | Purpose::Get { into, room }) = purpose
+        else {
             return true;
         };
         if room.is_none() || into.len() <= LONG_BYTES {

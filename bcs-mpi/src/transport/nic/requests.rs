@@ -32,6 +32,21 @@ pub(super) enum Purpose {
         /// The buffer into which the NIC puts data that have to be unpacked.
         room: Option<PackBuffer>,
     },
+    /// A one-sided operation that sends.
+    OneSided {
+        /// Where the bytes go that come back.
+        result: DataView,
+        /// The layout that the NIC reads to find the data.
+        layout: Option<Arc<DataLayout>>,
+        /// The buffer into which the data were packed.
+        room: Option<PackBuffer>,
+    },
+    /// A get of one-sided communication.
+    Get {
+        into: DataView,
+        /// The buffer into which the NIC puts data that have to be unpacked.
+        room: Option<PackBuffer>,
+    },
     /// A probe.
     Probe(Pattern),
     /// A probe whose answer is no longer needed.
@@ -223,8 +238,15 @@ impl NicRequests {
 
     /// Returns whether any send has not completed according to `completed`.
     pub(super) fn sends_outstanding(&self, completed: impl Fn(RequestId) -> bool) -> bool {
-        let is_send =
-            |purpose: &Purpose| matches!(purpose, Purpose::Send { .. } | Purpose::Eager { .. });
+        let is_send = |purpose: &Purpose| {
+            matches!(
+                purpose,
+                Purpose::Send { .. }
+                    | Purpose::Eager { .. }
+                    | Purpose::OneSided { .. }
+                    | Purpose::Get { .. }
+            )
+        };
         let mut open = self.table.iter();
         open.any(|(request, purpose)| is_send(purpose) && !completed(request))
     }
@@ -237,7 +259,10 @@ impl Drop for NicRequests {
         for purpose in self.table.drain() {
             match purpose {
                 Purpose::Send { layout, room, .. } => std::mem::forget((layout, room)),
-                Purpose::Receive { into, room, .. } => std::mem::forget((into, room)),
+                Purpose::Receive { into, room, .. } | Purpose::Get { into, room } => {
+                    std::mem::forget((into, room));
+                }
+                Purpose::OneSided { layout, room, .. } => std::mem::forget((layout, room)),
                 _ => {}
             }
         }

@@ -1,7 +1,7 @@
 //! Sends: a descriptor, and the location of the bytes.
 
 use super::NicTransport;
-use super::requests::{NicRequests, Purpose};
+use super::requests::Purpose;
 use crate::data::{DataView, PackBuffer, gather, look_at};
 use crate::transport::{OutgoingMessage, PostedSend, SendMode, TooManyRequests};
 use bcs_core::check_bits::CheckBits;

@@ -7,7 +7,7 @@ use super::requests::{NicRequests, Purpose};
 use super::unpacking::UnpackQueue;
 use crate::data::{DataView, PackBuffer, PackBufferPool, SMALL_PIECE_BYTES};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
-use bcs_core::job::{NodeId, Settings};
+use bcs_core::job::{NicThreadId, NodeId, Settings};
 use bcs_core::limits::PAYLOAD_SLOTS;
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, RequestFailure, RequestId};
@@ -48,6 +48,8 @@ pub(crate) struct NicTransport {
     pub(super) unpacking: UnpackQueue,
     /// The latest arrivals at collectives, in the order of their posts.
     pub(super) arrivals: VecDeque<RequestId>,
+    /// How many descriptors were posted to the receive ring up to the last get.
+    pub(super) gets: u64,
     pub(super) asked: Option<DemandSnapshot>,
     /// The first failure of an eager send that the sender had not waited for. Finalize reports it.
     lost: RequestFailure,
@@ -80,6 +82,7 @@ impl NicTransport {
             probes: Probes::default(),
             unpacking: UnpackQueue::default(),
             arrivals: VecDeque::new(),
+            gets: 0,
             asked: None,
             lost: RequestFailure::None,
         }
@@ -113,6 +116,9 @@ impl NicTransport {
         }
         if self.receives.drain() {
             self.posted_receive();
+            if self.has_untaken_get() {
+                self.request_for_work(NicThreadId::BufferReceiver);
+            }
         }
         if self.collectives.drain() {
             self.demand_slice();
@@ -186,7 +192,11 @@ impl NicTransport {
             Some(Purpose::Receive { pattern, .. }) => {
                 (WaitReason::Receive(MessagePeer::from(*pattern)), None)
             }
-            Some(Purpose::Collective { entered: None, .. }) => (WaitReason::Nic, None),
+            Some(
+                Purpose::Collective { entered: None, .. }
+                | Purpose::OneSided { .. }
+                | Purpose::Get { .. },
+            ) => (WaitReason::Nic, None),
             Some(Purpose::Collective { entered, .. }) => (WaitReason::Collective(None), *entered),
             Some(Purpose::Eager { .. } | Purpose::VoidProbe) | None => (WaitReason::Request, None),
         }

@@ -515,12 +515,24 @@ impl MatchingTables {
         self.one_sided.is_waiting()
     }
 
-    /// Adds the ends of one-sided operations to the transfers.
-    fn end_one_sided(&mut self, schedule: &mut TransferSchedule, context: &NicThreadContext<'_>) {
+    /// Adds the ends of one-sided operations to the transfers, and wakes targets that wait for what
+    /// has changed.
+    fn end_one_sided(
+        &mut self,
+        schedule: &mut TransferSchedule,
+        context: &mut NicThreadContext<'_>,
+    ) {
         for (envelope, kind) in self.one_sided.take_happened() {
             let node = self.placement.node_of(envelope.source);
             let node = node.expect("checked by BS");
             self.credit(node, envelope.send.destination);
+            if envelope.send.one_sided.is_some_and(|target| target.wakes)
+                && kind.has_happened()
+                && let Ok(table) = self.receiver_of(&envelope)
+            {
+                table.memory.count_change();
+                context.out.ring(envelope.send.destination);
+            }
             let is_far = context.port.other_host_nodes().contains(node);
             schedule_end((&envelope, kind), node, self.is_elastic && is_far, schedule);
         }

@@ -53,6 +53,17 @@ pub(super) enum TransferKind {
 }
 
 impl TransferKind {
+    /// Returns whether the target's memory has changed by it.
+    pub(super) fn has_happened(&self) -> bool {
+        matches!(
+            self,
+            Self::Ended {
+                failure: RequestFailure::None,
+                ..
+            }
+        )
+    }
+
     fn ended(failure: RequestFailure) -> Self {
         Self::Ended {
             failure,
@@ -250,7 +261,6 @@ impl OperandFetch {
                 }
             }
             if self.done == len {
-                wake(envelope, target, context);
                 return Ok(TransferKind::ended(RequestFailure::None));
             }
             let bytes = (len - self.done).min(BOUNCE_BYTES as u64);
@@ -301,10 +311,7 @@ fn attempt(
     let mut returned = Completion::done();
     match done {
         Ok(false) => return Attempt::Locked,
-        Ok(true) => {
-            wake(envelope, target, context);
-            returned.set_inline(old);
-        }
+        Ok(true) => returned.set_inline(old),
         Err(_) => {}
     }
     Attempt::Happened(TransferKind::Ended {
@@ -322,10 +329,4 @@ fn apply(
     let target = envelope.send.destination;
     let done = context.memory.update(target, address, &mut update);
     done.map_err(|_| RequestFailure::TargetMemory)
-}
-
-fn wake(envelope: &Envelope, target: &OneSidedTarget, context: &mut NicThreadContext<'_>) {
-    if target.wakes {
-        context.out.ring(envelope.send.destination);
-    }
 }
