@@ -175,7 +175,7 @@ impl LocalOneSided {
     /// Takes the update lock of a rank.
     fn lock(&self, place: usize) -> UpdateLock<'_> {
         let pause = || waiting::give_way(&self.page);
-        UpdateLock::take(self.node.update_lock(place), pause)
+        self.node.update_lock(place, pause)
     }
 
     /// Updates at most `N` bytes under the target's lock.
