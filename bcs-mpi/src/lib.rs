@@ -104,6 +104,8 @@ pub use rust::scoped_messages::{ReceiveRequest, SendRequest};
 pub use rust::section::Section;
 pub use rust::universe::Universe;
 pub use rust::views::{ReceiveViewRequest, View, ViewMut, ViewsApart};
+pub use mpi::window::{AccumulateOp, LockKind};
+pub use rust::window::{Epoch, FenceWindow, LockWindow};
 pub use rust::waiting::{Pending, test_all, test_any, test_some, wait_all, wait_any, wait_some};
 
 /// The allocator that [`slot_heap!`] makes the program's global one.

@@ -271,6 +271,49 @@
 //! | `MPI_Info_get_string` | [`Info::get`](crate::mpi::Info::get) | - |
 //! | `MPI_Info_set` | [`Info::set`](crate::mpi::Info::set) | - |
 //!
+//! ## One-sided communication (chapter 12)
+//!
+//! | function | untyped core | safe layer |
+//! |---|---|---|
+//! | `MPI_Accumulate` | [`Window::accumulate`](crate::mpi::window::Window::accumulate) | [`Epoch::accumulate`](crate::Epoch::accumulate) |
+//! | `MPI_Compare_and_swap` | [`Window::compare_and_swap`](crate::mpi::window::Window::compare_and_swap) | [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap) |
+//! | `MPI_Fetch_and_op` | [`Window::fetch_and_op`](crate::mpi::window::Window::fetch_and_op) | [`Epoch::fetch_and_op`](crate::Epoch::fetch_and_op) |
+//! | `MPI_Get` | [`Window::get`](crate::mpi::window::Window::get) | [`Epoch::get`](crate::Epoch::get), [`Epoch::read`](crate::Epoch::read) |
+//! | `MPI_Get_accumulate` | [`Window::get_accumulate`](crate::mpi::window::Window::get_accumulate) | - |
+//! | `MPI_Put` | [`Window::put`](crate::mpi::window::Window::put) | [`Epoch::put`](crate::Epoch::put) |
+//! | `MPI_Raccumulate` | [`Window::raccumulate`](crate::mpi::window::Window::raccumulate) | - |
+//! | `MPI_Rget` | [`Window::rget`](crate::mpi::window::Window::rget) | - |
+//! | `MPI_Rget_accumulate` | [`Window::rget_accumulate`](crate::mpi::window::Window::rget_accumulate) | - |
+//! | `MPI_Rput` | [`Window::rput`](crate::mpi::window::Window::rput) | - |
+//! | `MPI_Win_allocate` | [`win_allocate`](crate::mpi::Comm::win_allocate) | [`fence_window`](crate::Communicator::fence_window), [`lock_window`](crate::Communicator::lock_window) |
+//! | `MPI_Win_allocate_shared` | [`win_allocate_shared`](crate::mpi::Comm::win_allocate_shared) | - |
+//! | `MPI_Win_attach` | [`Window::attach`](crate::mpi::window::Window::attach) | - |
+//! | `MPI_Win_complete` | [`Window::complete`](crate::mpi::window::Window::complete) | - |
+//! | `MPI_Win_create` | [`win_create`](crate::mpi::Comm::win_create) | - |
+//! | `MPI_Win_create_dynamic` | [`win_create_dynamic`](crate::mpi::Comm::win_create_dynamic) | - |
+//! | `MPI_Win_detach` | [`Window::detach`](crate::mpi::window::Window::detach) | - |
+//! | `MPI_Win_fence` | [`Window::fence`](crate::mpi::window::Window::fence) | [`FenceWindow::epoch`](crate::FenceWindow::epoch) |
+//! | `MPI_Win_flush` | [`Window::flush`](crate::mpi::window::Window::flush) | [`Epoch::flush`](crate::Epoch::flush) |
+//! | `MPI_Win_flush_all` | [`Window::flush_all`](crate::mpi::window::Window::flush_all) | - |
+//! | `MPI_Win_flush_local` | [`Window::flush_local`](crate::mpi::window::Window::flush_local) | - |
+//! | `MPI_Win_flush_local_all` | [`Window::flush_local_all`](crate::mpi::window::Window::flush_local_all) | - |
+//! | `MPI_Win_free` | [`Window::free`](crate::mpi::window::Window::free) | [`FenceWindow::free`](crate::FenceWindow::free), [`LockWindow::free`](crate::LockWindow::free) |
+//! | `MPI_Win_get_group` | [`Window::group`](crate::mpi::window::Window::group) | - |
+//! | `MPI_Win_get_info` | [`Window::info`](crate::mpi::window::Window::info) | - |
+//! | `MPI_Win_get_name` | [`Window::name`](crate::mpi::window::Window::name) | - |
+//! | `MPI_Win_lock` | [`Window::lock`](crate::mpi::window::Window::lock) | [`LockWindow::lock`](crate::LockWindow::lock) |
+//! | `MPI_Win_lock_all` | [`Window::lock_all`](crate::mpi::window::Window::lock_all) | [`LockWindow::lock_all`](crate::LockWindow::lock_all) |
+//! | `MPI_Win_post` | [`Window::post`](crate::mpi::window::Window::post) | - |
+//! | `MPI_Win_set_info` | [`Window::set_info`](crate::mpi::window::Window::set_info) | - |
+//! | `MPI_Win_set_name` | [`Window::set_name`](crate::mpi::window::Window::set_name) | - |
+//! | `MPI_Win_shared_query` | [`Window::shared_query`](crate::mpi::window::Window::shared_query) | - |
+//! | `MPI_Win_start` | [`Window::start`](crate::mpi::window::Window::start) | - |
+//! | `MPI_Win_sync` | [`Window::sync`](crate::mpi::window::Window::sync) | - |
+//! | `MPI_Win_test` | [`Window::test`](crate::mpi::window::Window::test) | - |
+//! | `MPI_Win_unlock` | [`Window::unlock`](crate::mpi::window::Window::unlock) | the end of [`LockWindow::lock`](crate::LockWindow::lock) |
+//! | `MPI_Win_unlock_all` | [`Window::unlock_all`](crate::mpi::window::Window::unlock_all) | the end of [`LockWindow::lock_all`](crate::LockWindow::lock_all) |
+//! | `MPI_Win_wait` | [`Window::wait`](crate::mpi::window::Window::wait) | - |
+//!
 //! ## Processes, threads and time (chapters 9 and 11)
 //!
 //! | function | untyped core | safe layer |

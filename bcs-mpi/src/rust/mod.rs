@@ -27,3 +27,4 @@ pub(crate) mod unchecked_memory;
 pub(crate) mod universe;
 pub(crate) mod views;
 pub(crate) mod waiting;
+pub(crate) mod window;

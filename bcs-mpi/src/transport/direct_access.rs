@@ -19,10 +19,4 @@ impl DirectAccess {
     pub(crate) fn execute(&self, operation: &OneSided) -> Option<Result<(), OneSidedRefusal>> {
         self.0.as_ref()?.execute(operation)
     }
-
-    /// Returns whether bytes of a rank can be used by loads and stores at this address here.
-    pub(crate) fn maps(&self, target: u32, address: u64, len: usize) -> bool {
-        let local = self.0.as_ref();
-        local.is_some_and(|local| local.maps(target, address, len))
-    }
 }

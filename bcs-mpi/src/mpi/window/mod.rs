@@ -8,7 +8,7 @@
 //! | `state`, `epoch`, `outstanding` | a window; which epochs are open; what is under way |
 //! | `create`, `dynamic`, `shared` | how windows come and go; attached memory; memory that all ranks have mapped |
 //! | `active`, `passive`, `locking` | fences and groups; locks and flushes; how a lock is taken |
-//! | `operands`, `operations`, `requests` | data on both sides; puts, gets and accumulates; those with requests |
+//! | `operands`, `operations`, `gapped`, `requests` | data on both sides; puts, gets and accumulates; those of pairs with gaps; those with requests |
 //! | `properties` | names and hints |
 //!
 //! All synchronisation is built on one-sided operations on *control words* in each rank's memory,
@@ -19,6 +19,7 @@ mod control;
 mod create;
 mod dynamic;
 mod epoch;
+mod gapped;
 mod locking;
 mod memory;
 mod operands;

@@ -155,12 +155,7 @@ fn element_of_derived(datatype: &Datatype, operation: Operation) -> Result<reduc
             Ok(())
         }
     })?;
-    let element = found.unwrap_or(reduction::Datatype::Byte);
-    if element.data_size() != element.size() {
-        let reason = format!("elements of {element} have gaps, and cannot be parts of other types");
-        return Err(operation.error(ErrorClass::Type, reason));
-    }
-    Ok(element)
+    Ok(found.unwrap_or(reduction::Datatype::Byte))
 }
 
 /// Returns the memory of an accumulate's operand or result at the origin.

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "data are packed into memory that is named by address")]
 
 use super::epoch::Permission;
+use super::gapped::GappedData;
 use super::operands::{TargetData, element, first_bytes, operand_view, pieces};
 use super::state::Window;
 use crate::bcs::{self, DataView};
@@ -48,6 +49,8 @@ pub(super) struct CheckedOperation {
     pub(super) data: DataView,
     pub(super) origin: DataView,
     pub(super) result: DataView,
+    /// The origin's data, if they are spread when the operation is executed.
+    pub(super) gapped: Option<GappedData>,
     pub(super) operation: Operation,
 }
 
@@ -207,6 +210,7 @@ impl Window {
                 data: self.target_view(target, data, true, operation)?,
                 origin,
                 result: result.piece(&operation)?,
+                gapped: None,
                 operation,
             };
             self.enter(target, operation)?;
@@ -235,6 +239,7 @@ impl Window {
             data: first_bytes(&there, len),
             origin,
             result: DataView::EMPTY,
+            gapped: None,
             operation,
         }))
     }
@@ -260,6 +265,7 @@ impl Window {
             data: there,
             origin: DataView::EMPTY,
             result: first_bytes(&result, len),
+            gapped: None,
             operation,
         }))
     }
@@ -277,25 +283,21 @@ impl Window {
             return Ok(None);
         };
         let (kind, datatype) = (op.kind(), element(data.datatype, operation)?);
-        if !kind.allowed(datatype) {
-            let AccumulateOp::Reduce(op) = op else {
-                unreachable!("the others are defined on all");
-            };
-            let reason = format!("{op} is not defined on {datatype} (MPI 5.0, 6.9.2)");
-            return Err(operation.error(ErrorClass::Op, reason));
-        }
         let operands = [Some(origin).filter(|_| op != AccumulateOp::NoOp), result];
-        for operand in operands.into_iter().flatten() {
-            let other = element(operand.datatype(), operation)?;
-            if other != datatype && operand.count() > 0 {
-                let reason = format!("elements of {other} meet elements of {datatype}");
-                return Err(operation.error(ErrorClass::Type, reason));
-            }
+        let both = operands.into_iter().flatten();
+        if data.count > 0 && data.datatype.size() > 0 {
+            defined(op, datatype, operation)?;
+            both.clone().try_for_each(|of| alike(of, datatype, operation))?;
         }
-        let whole = data.datatype.elementary().is_some();
-        let there = self.target_view(target, data, whole, operation)?;
-        let view = |of: Option<&Buffer>| {
-            of.map_or(Ok(DataView::EMPTY), |of| operand_view(of, &operation))
+        let has_gaps = datatype.size() != datatype.data_size();
+        let is_derived = data.datatype.elementary().is_none()
+            || both.into_iter().any(|of| of.datatype().elementary().is_none());
+        let spreads = has_gaps && is_derived;
+        let there = self.target_view(target, data, !is_derived, operation)?;
+        let view = |of: Option<&Buffer>| match (of, spreads) {
+            (None, _) => Ok(DataView::EMPTY),
+            (Some(of), true) => of.piece(&operation),
+            (Some(of), false) => operand_view(of, &operation),
         };
         let [origin, result] = operands.map(view);
         let (origin, result) = (origin?, result?);
@@ -313,14 +315,19 @@ impl Window {
             datatype,
             fetches,
         };
-        Ok(Some(CheckedOperation {
+        let checked = CheckedOperation {
             target,
             kind: OneSidedKind::Update(update),
             data: first_bytes(&there, len),
             origin,
             result: first_bytes(&result, if fetches { len } else { 0 }),
+            gapped: None,
             operation,
-        }))
+        };
+        match spreads {
+            true => GappedData::of(checked, datatype),
+            false => Ok(Some(checked)),
+        }
     }
 
     /// Enters the target: checks the epoch, and takes the lock that a first operation has to take.
@@ -351,6 +358,9 @@ impl Window {
     ) -> Result<()> {
         if checked.data.is_empty() {
             return Ok(());
+        }
+        if let Some(gapped) = &checked.gapped {
+            return self.complete_gapped(checked, gapped);
         }
         let both = [&checked.origin, &checked.result];
         let posted = pieces(&checked.data, both, |address, len, [origin, result]| {
@@ -432,6 +442,29 @@ impl Window {
         bcs::scatter(&checked.result, 0, &result);
         Ok(())
     }
+}
+
+/// Checks that an operation is defined on elements of a datatype.
+#[inline]
+fn defined(op: AccumulateOp, datatype: reduction::Datatype, operation: Operation) -> Result<()> {
+    match op {
+        AccumulateOp::Reduce(op) if !op.allowed(datatype) => {
+            let reason = format!("{op} is not defined on {datatype} (MPI 5.0, 6.9.2)");
+            Err(operation.error(ErrorClass::Op, reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the elements of an operand are those of the target.
+#[inline]
+fn alike(operand: &Buffer, datatype: reduction::Datatype, operation: Operation) -> Result<()> {
+    let other = element(operand.datatype(), operation)?;
+    if other == datatype || operand.count() == 0 {
+        return Ok(());
+    }
+    let reason = format!("elements of {other} meet elements of {datatype}");
+    Err(operation.error(ErrorClass::Type, reason))
 }
 
 /// Checks that data fit where they go.

@@ -128,7 +128,7 @@ impl Window {
     ///
     /// # Errors
     /// The first error of an operation.
-    pub(super) fn complete_at(&self, target: usize) -> Result<()> {
+    pub(crate) fn complete_at(&self, target: usize) -> Result<()> {
         let mut first = Ok(());
         if self.0.outstanding.is_empty() {
             return first;
@@ -147,7 +147,7 @@ impl Window {
     ///
     /// # Errors
     /// The first error of an operation.
-    pub(super) fn complete_all(&self) -> Result<()> {
+    pub(crate) fn complete_all(&self) -> Result<()> {
         let mut first = Ok(());
         while let Some(target) = self.0.outstanding.any_target() {
             let ended = self.complete_at(target);

@@ -146,7 +146,8 @@ impl Window {
     fn shared(&self, rank: usize) -> SharedMemory {
         let part = self.part(rank);
         let disp_unit = part.disp_unit;
-        match self.0.comm.is_mapped(part.owner, part.base, part.size) {
+        let is_mapped = || self.0.comm.is_mapped(part.owner, part.base, part.size);
+        match part.size > 0 && is_mapped() {
             true => SharedMemory {
                 base: part.base,
                 size: part.size,

@@ -11,6 +11,7 @@ use super::state::SmartMap;
 use crate::data::{self, DataView};
 use crate::transport::one_sided::{OneSided, OneSidedKind, OneSidedRefusal};
 use bcs_core::layout::Location;
+use bcs_core::memory::UpdateLock;
 use bcs_core::one_sided::{Update, UpdateKind};
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::wake::{MachinePage, waiting};
@@ -71,12 +72,6 @@ impl LocalOneSided {
             Err(FetchError::Closed) => None,
             Err(FetchError::Fault) => Some(Err(OneSidedRefusal::Memory)),
         }
-    }
-
-    /// Returns whether bytes of a rank are mapped at the same address here.
-    pub(crate) fn maps(&self, target: u32, address: u64, len: usize) -> bool {
-        let place = self.place_of(target);
-        place.is_some_and(|place| self.mapped(place, address, len).is_some())
     }
 
     fn place_of(&self, rank: u32) -> Option<usize> {
@@ -143,6 +138,10 @@ impl LocalOneSided {
         let (address, len) = (operation.address, usize_of(operation.len));
         let in_slot = self.peer_memory.resolve(place, address, len);
         let in_slot = in_slot.filter(|_| update.is_atomic(address));
+        // Several elements at once are one step towards each other, too, as long as they are few:
+        // programs replace and read small structures so, although the standard says nothing of it.
+        let is_several = len > update.datatype.size() && len <= N;
+        let _lock = in_slot.filter(|_| is_several).map(|_| self.lock(place));
         // A compare-and-swap has two operands of one element.
         let mut operand = [[0; N]; 2];
         let operand = operand.as_flattened_mut();
@@ -173,6 +172,12 @@ impl LocalOneSided {
         Ok(())
     }
 
+    /// Takes the update lock of a rank.
+    fn lock(&self, place: usize) -> UpdateLock<'_> {
+        let pause = || waiting::give_way(&self.page);
+        self.node.update_lock(place, pause)
+    }
+
     /// Updates at most `N` bytes under the target's lock.
     fn update_locked<const N: usize>(
         &self,
@@ -183,8 +188,7 @@ impl LocalOneSided {
     ) -> Result<(), FetchError> {
         let mut contents = [0; N];
         let contents = &mut contents[..len];
-        let pause = || waiting::give_way(&self.page);
-        let _lock = self.node.update_lock(place, pause);
+        let _lock = self.lock(place);
         if self.mapped(place, address, len).is_some() {
             // SAFETY: the bytes are mapped at this address, and belong to a window.
             let target = unsafe { DataView::new(address, len, None) };
