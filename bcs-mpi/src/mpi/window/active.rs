@@ -23,7 +23,7 @@ impl Window {
         self.record((Primitive::WinFence, CallTiming::Waits), &operation, || {
             self.usable(operation)?;
             {
-                let epochs = self.0.epochs.lock();
+                let epochs = self.0.epochs.look();
                 let is_free = match &epochs.access {
                     Access::None | Access::Fence { .. } => true,
                     Access::Locks(locks) => locks.is_empty(),
@@ -121,28 +121,32 @@ impl Window {
     pub fn complete(&self) -> Result<()> {
         let operation = Operation::plain("MPI_Win_complete");
         let _at = call_site::enter(Site::here());
-        self.record((Primitive::WinComplete, CallTiming::Waits), &operation, || {
-            self.usable(operation)?;
-            let targets = {
-                let mut epochs = self.0.epochs.lock();
-                match std::mem::take(&mut epochs.access) {
-                    Access::Started(targets) => Ok(targets),
-                    other => {
-                        epochs.access = other;
-                        Err(())
+        self.record(
+            (Primitive::WinComplete, CallTiming::Waits),
+            &operation,
+            || {
+                self.usable(operation)?;
+                let targets = {
+                    let mut epochs = self.0.epochs.lock();
+                    match std::mem::take(&mut epochs.access) {
+                        Access::Started(targets) => Ok(targets),
+                        other => {
+                            epochs.access = other;
+                            Err(())
+                        }
                     }
+                };
+                let targets = targets.map_err(|()| self.no_such_epoch(operation))?;
+                let mut ended = Ok(());
+                for target in targets {
+                    let complete = self.complete_at(target);
+                    // The target waits for this rank, whether or not an operation has failed.
+                    let told = self.tell_completed(target, operation);
+                    ended = ended.and(complete).and(told);
                 }
-            };
-            let targets = targets.map_err(|()| self.no_such_epoch(operation))?;
-            let mut ended = Ok(());
-            for target in targets {
-                let complete = self.complete_at(target);
-                // The target waits for this rank, whether or not an operation has failed.
-                let told = self.tell_completed(target, operation);
-                ended = ended.and(complete).and(told);
-            }
-            ended
-        })
+                ended
+            },
+        )
     }
 
     /// `MPI_Win_wait`: waits until all origins have completed their epochs at this rank.
@@ -174,7 +178,7 @@ impl Window {
     fn wait_or_test(&self, blocking: Blocking, operation: Operation) -> Result<bool> {
         self.usable(operation)?;
         let (origins, expected) = {
-            let epochs = self.0.epochs.lock();
+            let epochs = self.0.epochs.look();
             let Some(origins) = epochs.exposed_to.clone() else {
                 drop(epochs);
                 let what = "this rank has posted no epoch";

@@ -40,7 +40,8 @@ enum PostedOperation {
 }
 
 impl Outstanding {
-    fn is_empty(&self) -> bool {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
     }
 
@@ -90,7 +91,12 @@ impl Window {
     }
 
     /// Keeps an operation that has a request of the program, until the flag says that it is over.
-    pub(super) fn keep_of_program(&self, target: usize, over: Arc<AtomicBool>, operation: Operation) {
+    pub(super) fn keep_of_program(
+        &self,
+        target: usize,
+        over: Arc<AtomicBool>,
+        operation: Operation,
+    ) {
         let what = PostedOperation::OfProgram(over);
         self.0.outstanding.push(target, Posted { what, operation });
     }
