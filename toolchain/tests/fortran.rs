@@ -145,6 +145,10 @@ fn programs_run_in_all_three_bindings() {
     for source in ["profiled.f90", "missing.f90"] {
         place.run(1, "--nodes 1", &place.program(source, &[]));
     }
+    let windows = place.program("windows.f90", &[]);
+    for layout in ["--nodes 1", "--nodes 2"] {
+        place.run(4, layout, &windows);
+    }
     let object = place.at("languages_c.o");
     let mut compile = place.command("mpicc");
     compile.args(["-Wall", "-Werror", "-c", "-o"]).arg(&object);

@@ -10,7 +10,7 @@ use std::process::Command;
 use installed::{installed, said, succeeded};
 
 /// A program, its possible exit codes, and its messages besides the lines.
-const WRONG: [(&str, &[i32], &[&str]); 9] = [
+const WRONG: [(&str, &[i32], &[&str]); 10] = [
     ("deadlock", &[123], &["waits for a message from rank"]),
     // Either a rank detects it, or one collective gets data of another one, and the job deadlocks.
     (
@@ -29,7 +29,13 @@ const WRONG: [(&str, &[i32], &[&str]); 9] = [
     ),
     ("truncated", &[15], &["message truncated"]),
     // The first rank of the world is the last rank of that communicator.
-    ("missing_window", &[55], &["rank 3 of ocean"]),
+    ("missing_function", &[55], &["rank 3 of ocean"]),
+    // Two ranks lock each other's memory in a window.
+    (
+        "locked_windows",
+        &[123],
+        &["in the window \"table\", for which rank"],
+    ),
     ("aborted", &[7], &["called MPI_Abort with code 7"]),
 ];
 

@@ -21,6 +21,18 @@ const LAYOUTS: [&str; 12] = [
     "-n 4 --nodes 2 --fabric udp --strobe fixed --nic-threads dedicated --eager-limit 0",
 ];
 
+/// Examples of which rank 0 prints one line.
+const EXAMPLES: [&str; 8] = [
+    "ring",
+    "pi",
+    "heat",
+    "master_worker",
+    "sample_sort",
+    "heat_puts",
+    "counter",
+    "hash_table",
+];
+
 /// Returns the path of an example of the workspace.
 pub(crate) fn example(name: &str) -> PathBuf {
     built(&format!("examples/{name}"), "--workspace --examples")
@@ -54,7 +66,7 @@ fn run_with(layout: &str, program: &Path, arguments: &[&str]) -> String {
 #[test]
 fn every_example_finds_its_answer_in_every_layout() {
     for layout in LAYOUTS {
-        for name in ["ring", "pi", "heat", "master_worker", "sample_sort"] {
+        for name in EXAMPLES {
             let lines = run(layout, name).lines().count();
             assert_eq!(lines, 1, "{name} {layout}: rank 0 prints its answer");
         }

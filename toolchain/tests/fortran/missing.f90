@@ -4,7 +4,6 @@
 program missing
   use mpi_f08
   implicit none
-  type(MPI_Win) :: win
   type(MPI_File) :: file
   type(MPI_Comm) :: children
   type(MPI_Request) :: request
@@ -13,8 +12,6 @@ program missing
   call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
   call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
   memory = 1
-  call MPI_Win_create(memory, 64_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win, code)
-  call expect(MPI_ERR_UNSUPPORTED_OPERATION, 1)
   call MPI_File_open(MPI_COMM_WORLD, 'none', MPI_MODE_RDONLY, MPI_INFO_NULL, file, code)
   call expect(MPI_ERR_UNSUPPORTED_OPERATION, 2)
   call MPI_Comm_spawn('none', MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, children, MPI_ERRCODES_IGNORE, code)

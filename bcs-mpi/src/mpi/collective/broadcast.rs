@@ -69,7 +69,11 @@ impl Comm {
 
     /// Waits until all ranks of a window have come to the same call (`MPI_Win_fence`,
     /// `MPI_Win_free`). The communicator is the window's own.
-    pub(in crate::mpi) fn barrier_of_window(&self, site: Site) -> Result<()> {
+    pub(in crate::mpi) fn barrier_of_window(&self, name: &'static str, site: Site) -> Result<()> {
+        if self.process().is_checked() {
+            let arguments = CommonArguments::NOTHING;
+            self.calls_alike(name, Blocking::Yes, None, arguments, site)?;
+        }
         let call = &const { CollectiveFunction::blocking("MPI_Win_fence", Primitive::Barrier) };
         self.waited_for(self.post_barrier(RecordedCall::unrecorded(call)), site)
     }

@@ -40,7 +40,7 @@ impl Window {
             let both = NOPRECEDE | NOSUCCEED;
             let entered = match assertions & both {
                 ends if ends == both => Ok(()),
-                _ => self.0.comm.barrier_of_window(site),
+                _ => self.0.comm.barrier_of_window(operation.call, site),
             };
             self.0.epochs.lock().access = match assertions & NOSUCCEED {
                 0 => Access::Fence { used: false },

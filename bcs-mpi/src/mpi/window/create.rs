@@ -270,7 +270,7 @@ impl Window {
             self.usable(operation)?;
             self.check_at_rest(operation)?;
             let ended = self.complete_all();
-            self.0.comm.barrier_of_window(site)?;
+            self.0.comm.barrier_of_window(operation.call, site)?;
             self.0.freed.store(true, Ordering::Relaxed);
             lockstep::lock(&self.0.attached).clear();
             self.0.comm.free()?;

@@ -25,14 +25,18 @@ struct PiecesUnderWay {
 impl AsyncOperation for PiecesUnderWay {
     fn advance(&mut self, at: &mut dyn OperationContext, _: &mut bool) -> Option<RequestOutcome> {
         let failure = &mut self.failure;
-        self.pieces.retain(|&piece| match at.take(piece) {
-            None => true,
-            Some(outcome) => {
-                if *failure == RequestFailure::None {
-                    *failure = outcome.failure;
-                }
-                false
+        self.pieces.retain(|&piece| {
+            // A piece may be an async operation itself. One that is not over cannot be taken here.
+            let outcome = match at.is_done(piece) {
+                true => at.take(piece),
+                false => return true,
+            };
+            if let Some(outcome) = outcome
+                && *failure == RequestFailure::None
+            {
+                *failure = outcome.failure;
             }
+            false
         });
         if !self.pieces.is_empty() {
             return None;
