@@ -12,6 +12,7 @@
 )]
 
 use crate::foreign;
+use crate::pmi_variables;
 use crate::recording::RecorderSetup;
 use crate::shared_memory::SharedMemory;
 use crate::transport::smartmap::{NodeManager, SlotReply};
@@ -108,6 +109,7 @@ impl Attachment {
                     unsafe { std::env::set_var(SLOT_VARIABLE, "") };
                 }
                 slot::hide_folder_from_children();
+                pmi_variables::hide_from_children();
                 Self::over(socket).map(Some)
             }
             Err(std::env::VarError::NotPresent) => Ok(None),

@@ -64,6 +64,7 @@ mod forked;
 pub mod manual;
 pub mod mpi;
 mod other_launchers;
+mod pmi_variables;
 mod recording;
 mod rust;
 mod schedules;

@@ -14,6 +14,7 @@ use crate::launch::{ManagerHandle, StartedJob};
 use crate::leak_reporter::LeakReporter;
 use crate::live::control_socket::{ControlPollSource, ControlSocket};
 use crate::output::{Output, OutputError};
+use crate::pmi_exchange::{PmiDelivery, PmiExchange};
 use crate::quantities::GivenQuantity;
 use crate::signals::Signals;
 use crate::standard_output::unwritable;
@@ -23,7 +24,7 @@ use crate::verdict::Verdict;
 use anyhow::Context as _;
 use bcs_core::job::{NicThreading, NodeId};
 use node_manager::control::{
-    Frame, FrameReadOutcome, FromManager, SlotReport, Stream, ToManager, UserSignal,
+    Frame, FrameReadOutcome, FromManager, PmiTraffic, SlotReport, Stream, ToManager, UserSignal,
 };
 use node_manager::limits::{
     IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES, RECORDING_GRACE,
@@ -70,6 +71,8 @@ pub struct Dispatcher {
     at_finalize: LeakReporter,
     /// Whether ranks use another MPI.
     foreign_mpi: ForeignMpi,
+    /// What programs of other MPIs have put.
+    pmi: PmiExchange,
     /// The control group that limits the memory of processes here.
     control_group: Option<ControlGroup>,
     /// Finds lines of programs whose places are addresses.
@@ -178,6 +181,7 @@ impl Dispatcher {
             on_deadlock,
             at_finalize,
             foreign_mpi: ForeignMpi::default(),
+            pmi: PmiExchange::default(),
             control_group: ControlGroup::own(),
             source: SourceLines::default(),
             hints,
@@ -528,6 +532,23 @@ impl Dispatcher {
                     self.say(&[slow_road(rank, why.as_deref())]);
                 }
                 return;
+            }
+            Frame::Message(FromManager::Pmi(request)) => {
+                return match self.pmi.handle(*request) {
+                    None => {}
+                    Some(PmiDelivery::All(answer)) => {
+                        self.tell_all(&ToManager::Pmi(Box::new(answer)));
+                    }
+                    Some(PmiDelivery::Asker(answer)) => {
+                        self.managers[index].tell(&ToManager::Pmi(Box::new(answer)));
+                    }
+                };
+            }
+            Frame::Message(FromManager::PmiTraffic(PmiTraffic { gets, upward })) => {
+                let who = self.managers[index].name(self.nic_host);
+                return self.say(&[format!(
+                    "{who} has answered {gets} PMI gets, and has sent {upward} PMI requests on"
+                )]);
             }
             Frame::Message(FromManager::NoDump(why)) => {
                 self.say(&[why]);

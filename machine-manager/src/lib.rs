@@ -54,6 +54,7 @@ pub mod leak_reporter;
 pub mod live;
 pub mod output;
 pub mod placing;
+pub mod pmi_exchange;
 pub mod program;
 pub mod quantities;
 pub mod run_header;

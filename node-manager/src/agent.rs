@@ -21,6 +21,7 @@ use crate::leak_collector::LeakCollector;
 use crate::limits::OUTPUT_QUEUE_BYTES;
 use crate::local_ranks::{self, LocalRanks};
 use crate::nic::{LocalNics, NicError};
+use crate::pmi::{PmiNews, PmiService};
 use crate::rank_connection::RankReadOutcome;
 use crate::rank_process::{HelloSender, RankProcess, RankStage, SlotState};
 use crate::recorder::RankRecorder;
@@ -134,6 +135,7 @@ impl Agent {
         if let Some(message) = not_started {
             self.link.writer.message(&message);
         }
+        let pmi = PmiService::new(&start, &crew.ranks);
         let mut shift = JobRun {
             link: &mut self.link,
             buffer: &mut self.buffer,
@@ -147,6 +149,7 @@ impl Agent {
             slow_road_said: false,
             slots_said: false,
             foreign: ForeignMpi::default(),
+            pmi,
         };
         shift.run_until_ended()?;
         shift.report_slots(true);
@@ -174,6 +177,8 @@ struct JobRun<'a> {
     slots_said: bool,
     /// Whether ranks use another MPI.
     foreign: ForeignMpi,
+    /// The PMI server.
+    pmi: PmiService,
 }
 
 impl JobRun<'_> {
@@ -227,6 +232,7 @@ impl JobRun<'_> {
                 self.input_taken(taken)?;
             }
             EventSource::Output(index, stream) => self.read_output(index, stream),
+            EventSource::Pmi(index) => self.listen_to_pmi(index),
         }
         Ok(())
     }
@@ -282,6 +288,11 @@ impl JobRun<'_> {
                         self.link.writer.message(&part);
                     }
                 }
+                Frame::Message(ToManager::Pmi(answer)) => {
+                    let LauncherLink { writer, .. } = &mut *self.link;
+                    let news = self.pmi.answer(*answer, &self.crew.ranks, writer);
+                    self.pmi_happened(news);
+                }
                 Frame::Message(
                     ToManager::Start(_) | ToManager::Handshake(_) | ToManager::TestSharedMemory(_),
                 )
@@ -310,6 +321,7 @@ impl JobRun<'_> {
         };
         // Report the rank's last messages and output before its death.
         self.converse(index);
+        self.listen_to_pmi(index);
         for stream in [Stream::Out, Stream::Err] {
             self.crew
                 .drain(index, stream, self.buffer, &mut self.link.writer);
@@ -384,6 +396,26 @@ impl JobRun<'_> {
             *caller = HelloSender::Gone;
             self.nic.withdraw_pid(rank.rank);
             self.converse(index);
+        }
+    }
+
+    /// Reads all PMI requests that a rank has sent.
+    fn listen_to_pmi(&mut self, index: usize) {
+        let LauncherLink { writer, .. } = &mut *self.link;
+        let ranks = &self.crew.ranks;
+        let (news, is_over) = self.pmi.read(index, ranks, self.buffer, writer);
+        if is_over {
+            self.watch.remove(ranks[index].pmi.fd());
+        }
+        self.pmi_happened(news);
+    }
+
+    fn pmi_happened(&mut self, news: Vec<PmiNews>) {
+        for news in news {
+            match news {
+                PmiNews::Stage(index, stage) => self.crew.ranks[index].pmi_stage = stage,
+                PmiNews::Failed(index, what) => self.fail(index, what),
+            }
         }
     }
 
@@ -594,6 +626,7 @@ impl JobRun<'_> {
             mut crew,
             nic,
             phase,
+            pmi,
             ..
         } = self;
         crew.signal(Signal::KILL);
@@ -615,6 +648,9 @@ impl JobRun<'_> {
         let brought = nic.inbound_bytes();
         if start.verbose && brought.all() > 0 {
             link.writer.message(&FromManager::InboundBytes(brought));
+        }
+        if let Some(traffic) = pmi.traffic().filter(|_| start.verbose) {
+            link.writer.message(&FromManager::PmiTraffic(traffic));
         }
         // After a failure the NICs' tables are not empty anyway, and nobody waits without limit for
         // a NIC that may have failed.

@@ -3,6 +3,8 @@
 
 pub use crate::frames::{Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting};
 
+pub use crate::pmi::{PmiAnswer, PmiRequest, PmiTraffic};
+
 use crate::rank_cores::RankCores;
 use crate::survey::SurveyPart;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
@@ -51,6 +53,8 @@ pub enum ToManager {
     StrikeSlice,
     /// Report all that is known of the ranks, in the survey of this number.
     Survey(u32),
+    /// An answer to a [`FromManager::Pmi`], of this node manager or of others.
+    Pmi(Box<PmiAnswer>),
 }
 
 /// The data that a node manager needs before the machines of a job can be joined.
@@ -308,6 +312,10 @@ pub enum FromManager {
     /// How bytes of messages from other machines came to its ranks. Sent at the end, if there were
     /// any.
     InboundBytes(InboundBytes),
+    /// A request of its ranks, which are programs of another MPI.
+    Pmi(Box<PmiRequest>),
+    /// How many such requests there were. Sent at the end, if there were any.
+    PmiTraffic(PmiTraffic),
     /// Recorded data of its ranks or nodes is lost, at least in part, with the reason. The job does
     /// not fail by that.
     NoDump(String),

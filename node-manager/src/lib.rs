@@ -43,6 +43,7 @@ mod lost_launcher;
 pub mod machine_profile;
 pub mod nic;
 mod output;
+pub mod pmi;
 pub mod preload;
 mod process;
 pub mod program_file;

@@ -77,6 +77,7 @@ impl LocalRanks {
             watch.add(pidfd, EventSource::Process(index))?;
         }
         watch.add(rank.conversation.fd(), EventSource::Conversation(index))?;
+        watch.add(rank.pmi.fd(), EventSource::Pmi(index))?;
         for (pipe, stream) in rank.output.iter().zip([Stream::Out, Stream::Err]) {
             if let Some(fd) = pipe.fd() {
                 watch.add(fd, EventSource::Output(index, stream))?;

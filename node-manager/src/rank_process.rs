@@ -3,6 +3,7 @@
 use crate::control::RankFailureKind;
 use crate::foreign_mpi;
 use crate::output::OutputPipe;
+use crate::pmi::{PmiConnection, PmiStage};
 use crate::rank_connection::RankConnection;
 use crate::recorder::RankRecorder;
 use bcs_core::job::NodeId;
@@ -61,6 +62,10 @@ pub(crate) struct RankProcess {
     pub(crate) pidfd: Option<OwnedFd>,
     pub(crate) conversation: RankConnection,
     pub(crate) stage: RankStage,
+    /// Its PMI socket, which a program of another MPI uses.
+    pub(crate) pmi: PmiConnection,
+    /// How far it has come with PMI.
+    pub(crate) pmi_stage: PmiStage,
     pub(crate) slot: SlotState,
     /// The reason if no heap was preloaded into the program.
     pub(crate) no_preload: Option<String>,
@@ -100,9 +105,9 @@ impl RankProcess {
         said.or_else(|| if is_rank { now() } else { None })
     }
 
-    /// Returns whether it has called our MPI_Init.
+    /// Returns whether it has joined the job, by our MPI_Init or that of another MPI.
     pub(crate) fn has_joined(&self) -> bool {
-        !matches!(self.stage, RankStage::Started)
+        !matches!(self.stage, RankStage::Started) || self.pmi_stage != PmiStage::Unknown
     }
 
     /// Checks whether it uses another MPI, as long as it runs and has not joined.
@@ -134,7 +139,10 @@ impl RankProcess {
             });
         }
         match status.exit_status() {
-            Some(0) if matches!(self.stage, RankStage::Received(_)) => {
+            Some(0)
+                if matches!(self.stage, RankStage::Received(_))
+                    || self.pmi_stage == PmiStage::Joined =>
+            {
                 Some(RankFailureKind::NotFinalized)
             }
             Some(0) | None => None,
