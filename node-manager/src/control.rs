@@ -251,8 +251,7 @@ pub enum FromManager {
     /// Whether it can map the shared memory of each party: the answer to
     /// [`ToManager::TestSharedMemory`].
     MappableMemory(Vec<bool>),
-    /// A rank uses another MPI, and no process of this node manager's ranks has called our
-    /// MPI_Init. Sent once, when such a rank or every rank has ended.
+    /// A rank uses another MPI, and no process of this node manager's ranks has joined the job. Sent once, when such a rank or every rank has ended.
     ForeignMpi {
         /// The rank.
         rank: u32,
@@ -261,7 +260,7 @@ pub enum FromManager {
         /// The library of the other MPI.
         library: String,
     },
-    /// None of its ranks has called MPI_Init. Sent before [`FromManager::AllDone`].
+    /// None of its ranks has joined the job. Sent before [`FromManager::AllDone`].
     NoneJoined,
     /// All its ranks have ended well.
     AllDone,

@@ -26,6 +26,7 @@ mod mds;
 mod mpmd;
 mod names;
 mod placing;
+mod pmi;
 #[path = "../programs/program.rs"]
 mod program;
 #[path = "../../../mds/tests/sample_run/mod.rs"]
