@@ -11,6 +11,7 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
+use crate::adoption::{self, AdoptedRank, AdoptionError, Lifeline, PmiClient};
 use crate::foreign;
 use crate::pmi_variables;
 use crate::recording::RecorderSetup;
@@ -34,6 +35,7 @@ use rustix::net::{
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Why the node manager did not accept this rank.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +70,9 @@ pub(crate) enum AttachError {
     /// The memory from the node manager cannot be mapped.
     #[error(transparent)]
     Map(#[from] MapError),
+    /// Another launcher has started this process, and the job cannot be formed.
+    #[error(transparent)]
+    Adoption(#[from] AdoptionError),
 }
 
 /// The value of the variable for processes that a rank starts.
@@ -80,6 +85,15 @@ const ANSWER_BYTES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct NodeManagerLink {
     socket: OwnedFd,
+    /// The rest, if another launcher has started this process.
+    elsewhere: Option<StartedElsewhere>,
+}
+
+/// What ties a rank to the launcher that has started it.
+#[derive(Debug)]
+struct StartedElsewhere {
+    launcher: Mutex<PmiClient>,
+    _lifeline: Lifeline,
 }
 
 /// A rank that the node manager has accepted.
@@ -112,7 +126,10 @@ impl Attachment {
                 pmi_variables::hide_from_children();
                 Self::over(socket).map(Some)
             }
-            Err(std::env::VarError::NotPresent) => Ok(None),
+            Err(std::env::VarError::NotPresent) => match adoption::find()? {
+                None => Ok(None),
+                Some(adopted) => Self::adopted(adopted).map(Some),
+            },
             Err(std::env::VarError::NotUnicode(value)) => Err(AttachError::NoSocket {
                 value: value.to_string_lossy().into_owned(),
                 reason: "not a number".to_owned(),
@@ -120,8 +137,33 @@ impl Attachment {
         }
     }
 
+    /// Connects to the node manager of a rank that another launcher has started.
+    fn adopted(adopted: AdoptedRank) -> Result<Self, AttachError> {
+        let AdoptedRank { rank, socket, pmi } = adopted;
+        let (lifeline, theirs) = Lifeline::new().map_err(|source| AttachError::Socket {
+            what: "make a lifeline to",
+            source,
+        })?;
+        let link = NodeManagerLink {
+            socket,
+            elsewhere: Some(StartedElsewhere {
+                launcher: Mutex::new(pmi),
+                _lifeline: lifeline,
+            }),
+        };
+        link.say_with(&FromRank::Join { rank }, Some(theirs.as_fd()))?;
+        drop(theirs);
+        Self::with_link(link)
+    }
+
     fn over(socket: OwnedFd) -> Result<Self, AttachError> {
-        let link = NodeManagerLink { socket };
+        Self::with_link(NodeManagerLink {
+            socket,
+            elsewhere: None,
+        })
+    }
+
+    fn with_link(link: NodeManagerLink) -> Result<Self, AttachError> {
         let (slot, no_slot) = match slot::own() {
             Some(Ok(own)) => (
                 Some(own.fd()),
@@ -234,7 +276,27 @@ fn inherited(value: String) -> Result<OwnedFd, AttachError> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
+/// Locks the connection, which a panic of another thread cannot spoil.
+fn lock(launcher: &Mutex<PmiClient>) -> MutexGuard<'_, PmiClient> {
+    launcher.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl NodeManagerLink {
+    /// Tells another launcher, if it has started this process, that the rank has finalized.
+    pub(crate) fn finalize_elsewhere(&self) {
+        if let Some(elsewhere) = &self.elsewhere {
+            // If it is gone, nobody has to know.
+            let _gone = lock(&elsewhere.launcher).finalize();
+        }
+    }
+
+    /// Tells another launcher, if it has started this process, to end the job.
+    pub(crate) fn abort_elsewhere(&self, code: i32) {
+        if let Some(elsewhere) = &self.elsewhere {
+            lock(&elsewhere.launcher).abort(code);
+        }
+    }
+
     /// Sends a message. The kernel adds the identity of the sender.
     pub(crate) fn say(&self, what: &FromRank) -> Result<(), AttachError> {
         self.say_with(what, None)
@@ -337,6 +399,7 @@ impl NodeManager for NodeManagerLink {
             reason: reason.to_owned(),
             address: foreign::address(),
         });
+        self.abort_elsewhere(code);
     }
 }
 

@@ -5,13 +5,13 @@
 //! children inherit no socket.
 #![expect(
     unsafe_code,
-    reason = "looks at an inherited file descriptor, and changes the environment"
+    reason = "takes an inherited file descriptor, and changes the environment"
 )]
 
 use bcs_core::pmi::{PMI_FD, PMI_RANK, PMI_SIZE};
 use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketType, sockopt};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 
 /// Returns the number of the socket, if the variable names a socket of that kind.
 fn socket() -> Option<RawFd> {
@@ -25,6 +25,33 @@ fn socket() -> Option<RawFd> {
     let domain = sockopt::socket_domain(looked_at).ok()?;
     let kind = sockopt::socket_type(looked_at).ok()?;
     (domain == AddressFamily::UNIX && kind == SocketType::STREAM).then_some(number)
+}
+
+/// What a launcher offers a process.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// The socket to the launcher.
+    pub(crate) socket: OwnedFd,
+    /// The rank of the process.
+    pub(crate) rank: u32,
+    /// The number of processes.
+    pub(crate) size: u32,
+}
+
+/// Takes the offer of a launcher that has started several processes, and hides it from programs
+/// that this process starts.
+pub(crate) fn take_offer() -> Option<Offer> {
+    let number = |name| std::env::var(name).ok()?.trim().parse::<u32>().ok();
+    let (rank, size) = (number(PMI_RANK)?, number(PMI_SIZE)?);
+    if size < 2 || rank >= size {
+        return None;
+    }
+    let socket = socket()?;
+    hide_from_children();
+    // SAFETY: a launcher has opened a socket of this kind for this process, which says so in its
+    // environment, and this is the only code of the process that takes it: the variable is gone.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    Some(Offer { socket, rank, size })
 }
 
 /// Hides PMI from programs that this process starts.

@@ -8,6 +8,7 @@
 //! Invariants: after the launcher is gone, or has sent Terminate, the process ends by itself. It
 //! never ends before all its descendants have ended, except those that it may not kill.
 
+use crate::adoption::AdoptionError;
 use crate::control::{
     Frame, FrameError, FrameReadOutcome, FromManager, JobStart, RankFailure, RankFailureKind,
     Stream, ToManager, UserSignal,
@@ -31,12 +32,13 @@ use crate::surveyor;
 use crate::wait_state_report;
 use bcs_core::clock::now_ns;
 use bcs_core::job::handshake::{FromRank, NodeManagerReply, PROTOCOL_VERSION, Welcome};
+use bcs_core::memory::MapError;
 use bcs_core::wait_state::{LeakReport, Site};
 use bcs_nic::driver::NicHostEvent;
 use bcs_nic::failure::NicFailure;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// An error that stops a node manager which can still send messages.
@@ -50,6 +52,10 @@ pub(crate) enum AgentError {
     Nic(#[from] NicError),
     #[error(transparent)]
     Meeting(#[from] HandshakeError),
+    #[error(transparent)]
+    Adoption(#[from] AdoptionError),
+    #[error("a rank cannot record (--mds): {0}")]
+    Recorder(MapError),
 }
 
 /// Adds the name of a failing call to its error.
@@ -61,6 +67,8 @@ pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AgentError {
 pub(crate) struct Agent {
     pub(crate) link: LauncherLink,
     pub(crate) buffer: Vec<u8>,
+    /// The socket through which ranks of another launcher come, if they do.
+    pub(crate) door: Option<OwnedFd>,
 }
 
 /// The phase that a job is in.
@@ -127,7 +135,10 @@ impl Agent {
             .map_err(kernel("failed to watch the launcher"))?;
         // Ranks first: they load while the NIC starts, and this is still the process's only OS
         // thread.
-        let (crew, not_started) = local_ranks::start(&start, &watch)?;
+        let (crew, not_started) = match self.door.take() {
+            Some(door) => (local_ranks::adopt(&start, &watch, &door, &self.link)?, None),
+            None => local_ranks::start(&start, &watch)?,
+        };
         let nic = LocalNics::start(&start, inherited, joined)?;
         watch
             .add(nic.news.fd(), EventSource::Nic)
@@ -315,6 +326,9 @@ impl JobRun<'_> {
     fn rank_ended(&mut self, index: usize) {
         let rank = &mut self.crew.ranks[index];
         let Some(pidfd) = &rank.pidfd else { return };
+        if rank.elsewhere.is_some() {
+            return self.elsewhere_ended(index);
+        }
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let Ok(Some(status)) = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), look) else {
             return;
@@ -344,6 +358,20 @@ impl JobRun<'_> {
             .for_each(|news| self.link.writer.message(news));
         if let Some(what) = end {
             self.fail(index, what);
+        }
+    }
+
+    /// Handles the end of a rank that another launcher has started, and whose exit code it knows.
+    fn elsewhere_ended(&mut self, index: usize) {
+        self.converse(index);
+        let rank = &mut self.crew.ranks[index];
+        self.nic.withdraw_pid(rank.rank);
+        rank.ended_ns = Some(now_ns());
+        if let Some(pidfd) = rank.pidfd.take() {
+            self.watch.remove(&pidfd);
+        }
+        if !matches!(rank.stage, RankStage::Finalized) {
+            self.fail(index, RankFailureKind::NotFinalized);
         }
     }
 
@@ -451,6 +479,8 @@ impl JobRun<'_> {
                     self.report_slow_copies(index, place)
                 }
                 RankReadOutcome::Message(FromRank::Code(code), _, _) => rank.code = code,
+                // It has joined.
+                RankReadOutcome::Message(FromRank::Join { .. }, _, _) => {}
                 // Invalid words affect only the rank that sent them.
                 RankReadOutcome::Message(FromRank::Leaks(words), _, _) => {
                     rank.left = LeakReport::decode(&words)
@@ -511,7 +541,9 @@ impl JobRun<'_> {
         let answered = match &memory {
             None => rank.conversation.answer(&answer, &[]),
             Some(memory) => {
-                let caller = caller(rank.pid, pid, index, &self.watch);
+                // Of a process that is no child of ours we do not get the death otherwise.
+                let started = rank.elsewhere.is_none().then_some(rank.pid);
+                let caller = caller(started, pid, index, &self.watch);
                 if let SlotState::Slot { fd, .. } = &slot {
                     let mut here = self.start.placement.ranks_of(rank.node);
                     let place = here.position(|rank| rank == number);
@@ -690,9 +722,9 @@ fn nic_failed(failure: NicFailure) -> FromManager {
     }
 }
 
-/// Finds which process has sent Hello for a rank whose started process is `started`.
-fn caller(started: Pid, caller: Pid, index: usize, watch: &EventPoll) -> HelloSender {
-    if caller == started {
+/// Finds which process has sent Hello for a rank whose process that we have started is `started`.
+fn caller(started: Option<Pid>, caller: Pid, index: usize, watch: &EventPoll) -> HelloSender {
+    if started == Some(caller) {
         return HelloSender::Started;
     }
     let watched = rustix::process::pidfd_open(caller, PidfdFlags::empty()).and_then(|pidfd| {

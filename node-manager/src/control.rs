@@ -24,6 +24,11 @@ pub const PAGE_FD: i32 = 4;
 /// A node manager inherits the segment of the fabric as this descriptor.
 pub const SEGMENT_FD: i32 = 5;
 
+/// A node manager that adopts ranks inherits the socket to which they connect as this descriptor.
+pub const DOOR_FD: i32 = 6;
+/// The same of a node manager that gets its data from its standard input.
+pub const FAR_DOOR_FD: i32 = 3;
+
 /// A message of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToManager {

@@ -42,6 +42,13 @@ impl RankConnection {
         Ok((Self { socket }, rank_end))
     }
 
+    /// Takes a connection of a rank that another launcher has started. The kernel adds the sender's
+    /// id to messages that were sent before, too.
+    pub(crate) fn accepted(socket: OwnedFd) -> Result<Self, Errno> {
+        sockopt::set_socket_passcred(&socket, true)?;
+        Ok(Self { socket })
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

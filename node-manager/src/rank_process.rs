@@ -1,5 +1,6 @@
 //! A rank as its node manager knows it.
 
+use crate::adoption::StartedElsewhere;
 use crate::control::RankFailureKind;
 use crate::foreign_mpi;
 use crate::output::OutputPipe;
@@ -60,6 +61,8 @@ pub(crate) struct RankProcess {
     pub(crate) pid: Pid,
     /// Its pidfd, until it is reaped.
     pub(crate) pidfd: Option<OwnedFd>,
+    /// The rest, if another launcher has started it.
+    pub(crate) elsewhere: Option<StartedElsewhere>,
     pub(crate) conversation: RankConnection,
     pub(crate) stage: RankStage,
     /// Its PMI socket, which a program of another MPI uses.
@@ -122,9 +125,12 @@ impl RankProcess {
         self.pidfd.is_some()
     }
 
-    /// Signals the whole process group, while its leader keeps the id from being recycled.
+    /// Signals the whole process group, while its leader keeps the id from being recycled. If
+    /// another launcher has started the process, its group may have others.
     pub(crate) fn signal(&self, signal: Signal) {
-        if self.runs() {
+        if let (Some(pidfd), Some(_)) = (&self.pidfd, &self.elsewhere) {
+            let _gone = rustix::process::pidfd_send_signal(pidfd, signal);
+        } else if self.runs() {
             // ESRCH is impossible. On EPERM (a set-user-id program) the launcher waits for it.
             let _ = rustix::process::kill_process_group(self.pid, signal);
         }

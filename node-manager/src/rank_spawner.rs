@@ -216,6 +216,7 @@ impl<'a> RankSpawner<'a> {
             node,
             pid: child.pid,
             pidfd: Some(child.pidfd),
+            elsewhere: None,
             conversation,
             stage: RankStage::Started,
             pmi,

@@ -128,6 +128,7 @@ mod tests {
             node: NodeId(0),
             pid: rustix::process::getpid(),
             pidfd: None,
+            elsewhere: None,
             conversation: RankConnection::open().unwrap().0,
             stage: RankStage::Finalized,
             pmi: PmiConnection::open().unwrap().0,

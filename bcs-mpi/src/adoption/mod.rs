@@ -1,0 +1,136 @@
+//! MPI_Init of a process that another launcher has started: the `mpiexec` of MPICH or Intel MPI, or
+//! `srun --mpi=pmi2`. These processes become the ranks of one job.
+//!
+//! ```text
+//!   mpiexec ── PMI ── rank 0 ── starts ──► bcs, a launcher without ranks ── starts ── node manager
+//!          └── PMI ── rank 1                    ▲ TCP, if there are more nodes         ▲    ▲
+//!                        └── connects by the door of its node ─────────────────────────┘    │
+//!                     rank 0, the same ─────────────────────────────────────────────────────┘
+//! ```
+//!
+//! 1. Each process puts its [host](layout) into the key-value space of its launcher, and enters a
+//!    barrier. Now all know which ranks are a node.
+//! 2. The first rank of each node opens a [door](door), and puts its random name. Rank 0 starts
+//!    `bcs` and puts where that listens. Second barrier.
+//! 3. The first rank of each other node starts a node manager that is connected to `bcs`. Each rank
+//!    connects to the door of its node. From here on it is a rank like those of `bcs run`.
+//!
+//! The key-value space shows the names and the token to processes of the job alone. They are in no
+//! argument and no variable.
+
+mod door;
+mod layout;
+mod lifeline;
+mod pmi_client;
+mod starting;
+
+use crate::mpi::environment;
+use crate::pmi_variables::{self, Offer};
+use bcs_core::job::NodeId;
+use bcs_core::job::handshake::{host_name, node_name};
+use door::Door;
+use layout::Layout;
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+
+pub(crate) use lifeline::Lifeline;
+pub(crate) use pmi_client::{PmiClient, PmiError};
+
+/// The variable with the most ranks on a node, as `bcs run --ppn`.
+const RANKS_PER_NODE: &str = "BCS_PPN";
+
+/// The value in place of an address if rank 0 could not start `bcs`.
+const NOT_STARTED: &str = "!";
+
+/// Why the processes of another launcher cannot become a job.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AdoptionError {
+    /// The other launcher does not answer as PMI-1 says.
+    #[error("the launcher of this process speaks no PMI-1 that we understand: {0}; use bcs run")]
+    Pmi(#[from] PmiError),
+    /// There is no command.
+    #[error(
+        "there is no command bcs beside the library ({beside}) or in PATH: set {variable} to its path, or start the \
+         program with bcs run",
+        variable = starting::COMMAND_VARIABLE
+    )]
+    NoCommand {
+        /// Where it was looked for.
+        beside: String,
+    },
+    /// The command cannot be started, or has failed at once.
+    #[error("{command} could not start the job: {reason}")]
+    Command {
+        /// Its path.
+        command: String,
+        /// Why.
+        reason: String,
+    },
+    /// Rank 0 has reported why.
+    #[error("rank 0 could not start the job, and says why")]
+    NotStarted,
+    /// The kernel refuses something.
+    #[error("failed to {0}: {1}")]
+    Kernel(&'static str, Errno),
+    /// The process at the other end belongs to another user.
+    #[error("the node manager of this node belongs to another user")]
+    Stranger,
+}
+
+/// Adds the name of a failing call to its error.
+fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AdoptionError {
+    move |errno| AdoptionError::Kernel(what, errno)
+}
+
+/// A process that is connected to its node manager, and has not sent Hello yet.
+#[derive(Debug)]
+pub(crate) struct AdoptedRank {
+    pub(crate) rank: u32,
+    pub(crate) socket: OwnedFd,
+    pub(crate) pmi: PmiClient,
+}
+
+/// Joins the processes of another launcher to a job; returns `None` if there is no such launcher.
+pub(crate) fn find() -> Result<Option<AdoptedRank>, AdoptionError> {
+    let Some(Offer { socket, rank, size }) = pmi_variables::take_offer() else {
+        return Ok(None);
+    };
+    let mut pmi = PmiClient::begin(socket)?;
+    pmi.put(&format!("bcs_host_{rank}"), &layout::own_host())?;
+    pmi.barrier()?;
+    let hosts = (0..size).map(|rank| pmi.get(&format!("bcs_host_{rank}")));
+    let hosts: Vec<String> = hosts.collect::<Result<_, _>>()?;
+    let most = std::env::var(RANKS_PER_NODE).ok();
+    let layout = Layout::new(&hosts, most.and_then(|most| most.parse().ok()));
+    let node = layout.node_of(rank as usize);
+    let door = match layout.is_first(rank as usize) {
+        true => {
+            let (door, name) = Door::open()?;
+            pmi.put(&format!("bcs_door_{node}"), &name)?;
+            Some(door)
+        }
+        false => None,
+    };
+    if let Some(door) = door.as_ref().filter(|_| rank == 0) {
+        let started = starting::start_launcher(door, &pmi, &layout);
+        let address = started.as_deref().unwrap_or(NOT_STARTED);
+        // In a value a space would end it.
+        pmi.put("bcs_launcher", &address.replace(' ', "/"))?;
+        pmi.barrier()?;
+        started?;
+    } else {
+        pmi.barrier()?;
+        let address = pmi.get("bcs_launcher")?;
+        if address == NOT_STARTED {
+            return Err(AdoptionError::NotStarted);
+        }
+        if let Some(door) = &door {
+            starting::start_node_manager(door, node, &address)?;
+        }
+    }
+    let socket = door::connect(&pmi.get(&format!("bcs_door_{node}"))?)?;
+    let on_host = layout.nodes_of_host(node);
+    let name = node_name(&host_name(), NodeId::from_index(node), on_host);
+    environment::name_node(name);
+    Ok(Some(AdoptedRank { rank, socket, pmi }))
+}
