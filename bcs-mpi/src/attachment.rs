@@ -139,7 +139,12 @@ impl Attachment {
 
     /// Connects to the node manager of a rank that another launcher has started.
     fn adopted(adopted: AdoptedRank) -> Result<Self, AttachError> {
-        let AdoptedRank { rank, socket, pmi } = adopted;
+        let AdoptedRank {
+            rank,
+            socket,
+            pmi,
+            launcher,
+        } = adopted;
         let (lifeline, theirs) = Lifeline::new().map_err(|source| AttachError::Socket {
             what: "make a lifeline to",
             source,
@@ -153,7 +158,9 @@ impl Attachment {
         };
         link.say_with(&FromRank::Join { rank }, Some(theirs.as_fd()))?;
         drop(theirs);
-        Self::with_link(link)
+        let attached = Self::with_link(link);
+        drop(launcher);
+        attached
     }
 
     fn over(socket: OwnedFd) -> Result<Self, AttachError> {

@@ -32,6 +32,7 @@ use door::Door;
 use layout::Layout;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 
 pub(crate) use lifeline::Lifeline;
 pub(crate) use pmi_client::{PmiClient, PmiError};
@@ -88,6 +89,8 @@ pub(crate) struct AdoptedRank {
     pub(crate) rank: u32,
     pub(crate) socket: OwnedFd,
     pub(crate) pmi: PmiClient,
+    /// In rank 0 the channel to the launcher, which ends a start without rank 0.
+    pub(crate) launcher: Option<UnixStream>,
 }
 
 /// Joins the processes of another launcher to a job; returns `None` if there is no such launcher.
@@ -111,13 +114,14 @@ pub(crate) fn find() -> Result<Option<AdoptedRank>, AdoptionError> {
         }
         false => None,
     };
+    let mut launcher = None;
     if let Some(door) = door.as_ref().filter(|_| rank == 0) {
         let started = starting::start_launcher(door, &pmi, &layout);
-        let address = started.as_deref().unwrap_or(NOT_STARTED);
+        let address = started.as_ref().map_or(NOT_STARTED, |(address, _)| address);
         // In a value a space would end it.
         pmi.put("bcs_launcher", &address.replace(' ', "/"))?;
         pmi.barrier()?;
-        started?;
+        launcher = Some(started?.1);
     } else {
         pmi.barrier()?;
         let address = pmi.get("bcs_launcher")?;
@@ -132,5 +136,10 @@ pub(crate) fn find() -> Result<Option<AdoptedRank>, AdoptionError> {
     let on_host = layout.nodes_of_host(node);
     let name = node_name(&host_name(), NodeId::from_index(node), on_host);
     environment::name_node(name);
-    Ok(Some(AdoptedRank { rank, socket, pmi }))
+    Ok(Some(AdoptedRank {
+        rank,
+        socket,
+        pmi,
+        launcher,
+    }))
 }

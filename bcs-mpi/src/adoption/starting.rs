@@ -29,12 +29,13 @@ const BESIDE: [&str; 5] = ["../bin", "../../bin", ".", "..", "../.."];
 /// The longest line of the launcher: an address and a token.
 const LONGEST_LINE: u64 = 512;
 
-/// Starts the launcher, in rank 0. Returns where the node managers of other nodes find it.
+/// Starts the launcher, in rank 0. Returns where the node managers of other nodes find it, and the
+/// channel to it.
 pub(super) fn start_launcher(
     door: &Door,
     pmi: &PmiClient,
     layout: &Layout,
-) -> Result<String, AdoptionError> {
+) -> Result<(String, UnixStream), AdoptionError> {
     let flags = SocketFlags::CLOEXEC;
     let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
     let (ours, theirs) = pair.map_err(kernel("make a socket"))?;
@@ -49,14 +50,14 @@ pub(super) fn start_launcher(
     start(command, &path, inherited.to_vec())?;
     drop(theirs);
     let mut line = String::new();
-    let limited = UnixStream::from(ours).take(LONGEST_LINE);
-    let read = BufReader::new(limited).read_line(&mut line);
+    let ours = UnixStream::from(ours);
+    let read = BufReader::new((&ours).take(LONGEST_LINE)).read_line(&mut line);
     let failed = |reason: String| AdoptionError::Command {
         command: path.display().to_string(),
         reason,
     };
     match read {
-        Ok(_) if line.ends_with('\n') => Ok(line.trim_end().to_owned()),
+        Ok(_) if line.ends_with('\n') => Ok((line.trim_end().to_owned(), ours)),
         Ok(_) => Err(failed("it has ended, and says why".to_owned())),
         Err(error) => Err(failed(error.to_string())),
     }
