@@ -1,7 +1,7 @@
 //! The socket to which the ranks of a node connect. Its first rank opens it, and gives it to the
 //! node manager. Ranks may connect before that has started.
 
-use super::{AdoptionError, kernel};
+use super::error::{AdoptionError, kernel};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, sockopt,
 };

@@ -19,23 +19,24 @@
 //! argument and no variable.
 
 mod door;
+mod error;
 mod layout;
 mod lifeline;
 mod pmi_client;
 mod starting;
 
-use crate::mpi::environment;
 use crate::pmi_variables::{self, Offer};
 use bcs_core::job::NodeId;
 use bcs_core::job::handshake::{host_name, node_name};
 use door::Door;
 use layout::Layout;
-use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
 
+pub(crate) use error::AdoptionError;
 pub(crate) use lifeline::Lifeline;
-pub(crate) use pmi_client::{PmiClient, PmiError};
+pub(crate) use pmi_client::PmiClient;
 
 /// The variable with the most ranks on a node, as `bcs run --ppn`.
 const RANKS_PER_NODE: &str = "BCS_PPN";
@@ -43,44 +44,12 @@ const RANKS_PER_NODE: &str = "BCS_PPN";
 /// The value in place of an address if rank 0 could not start `bcs`.
 const NOT_STARTED: &str = "!";
 
-/// Why the processes of another launcher cannot become a job.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AdoptionError {
-    /// The other launcher does not answer as PMI-1 says.
-    #[error("the launcher of this process speaks no PMI-1 that we understand: {0}; use bcs run")]
-    Pmi(#[from] PmiError),
-    /// There is no command.
-    #[error(
-        "there is no command bcs beside the library ({beside}) or in PATH: set {variable} to its path, or start the \
-         program with bcs run",
-        variable = starting::COMMAND_VARIABLE
-    )]
-    NoCommand {
-        /// Where it was looked for.
-        beside: String,
-    },
-    /// The command cannot be started, or has failed at once.
-    #[error("{command} could not start the job: {reason}")]
-    Command {
-        /// Its path.
-        command: String,
-        /// Why.
-        reason: String,
-    },
-    /// Rank 0 has reported why.
-    #[error("rank 0 could not start the job, and says why")]
-    NotStarted,
-    /// The kernel refuses something.
-    #[error("failed to {0}: {1}")]
-    Kernel(&'static str, Errno),
-    /// The process at the other end belongs to another user.
-    #[error("the node manager of this node belongs to another user")]
-    Stranger,
-}
+/// The name of the node, if another launcher has started this process, which sets no variable.
+static NODE_NAME: OnceLock<String> = OnceLock::new();
 
-/// Adds the name of a failing call to its error.
-fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AdoptionError {
-    move |errno| AdoptionError::Kernel(what, errno)
+/// Returns the name of the node, if another launcher has started this process.
+pub(crate) fn name_of_node() -> Option<String> {
+    NODE_NAME.get().cloned()
 }
 
 /// A process that is connected to its node manager, and has not sent Hello yet.
@@ -135,7 +104,7 @@ pub(crate) fn find() -> Result<Option<AdoptedRank>, AdoptionError> {
     let socket = door::connect(&pmi.get(&format!("bcs_door_{node}"))?)?;
     let on_host = layout.nodes_of_host(node);
     let name = node_name(&host_name(), NodeId::from_index(node), on_host);
-    environment::name_node(name);
+    let _once = NODE_NAME.set(name);
     Ok(Some(AdoptedRank {
         rank,
         socket,

@@ -5,9 +5,9 @@
 )]
 
 use super::door::Door;
+use super::error::{AdoptionError, COMMAND_VARIABLE, kernel};
 use super::layout::Layout;
 use super::pmi_client::PmiClient;
-use super::{AdoptionError, kernel};
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::ffi::{CStr, OsStr};
@@ -19,9 +19,6 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// The variable with the path of the command.
-pub(super) const COMMAND_VARIABLE: &str = "BCS_COMMAND";
 
 /// The folders of the command, seen from that of the library or of the program.
 const BESIDE: [&str; 5] = ["../bin", "../../bin", ".", "..", "../.."];

@@ -1,6 +1,7 @@
 //! Inquiries about the environment (MPI 5.0, chapter 9).
 
 use super::{Process, this_rank};
+use crate::adoption;
 use bcs_core::job::handshake::{NODE_NAME_VARIABLE, host_name};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -55,21 +56,13 @@ pub fn library_version() -> &'static str {
     concat!("BCS-MPI ", env!("CARGO_PKG_VERSION"))
 }
 
-/// The name of the node, if another launcher has started this process, which sets no variable.
-static NODE_NAME: OnceLock<String> = OnceLock::new();
-
-/// Names the node.
-pub(crate) fn name_node(name: String) {
-    let _once = NODE_NAME.set(name);
-}
-
 /// `MPI_Get_processor_name`: returns the name of the node. If the host has one node of the job,
 /// that is the host's name (or the value of `BCS_HOST_NAME`). Else the node's number follows it, as
 /// in `host/n1`. So `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED` puts the ranks with one name
 /// together.
 #[must_use]
 pub fn processor_name() -> String {
-    let told = NODE_NAME.get().cloned();
+    let told = adoption::name_of_node();
     let told = told.or_else(|| std::env::var(NODE_NAME_VARIABLE).ok());
     told.filter(|name| !name.is_empty())
         .unwrap_or_else(host_name)

@@ -1,5 +1,6 @@
 //! `bcs run` from outside, with real processes.
 
+mod adoption;
 mod bad_input;
 mod bandwidth;
 mod bench;
