@@ -27,15 +27,18 @@ use bcs_core::wake::MachinePage;
 use mmds::RecorderLayout;
 use mmds::Selection;
 use mmds::selection::SelectionError;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::FdFlags;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketType, recvmsg, sendmsg, sockopt,
 };
+use rustix::time::Timespec;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Why the node manager did not accept this rank.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +81,10 @@ pub(crate) enum AttachError {
 /// The value of the variable for processes that a rank starts.
 const TAKEN: &str = "taken";
 
+/// The time that our launcher has to end a job of another launcher after MPI_Abort. It needs
+/// milliseconds.
+const ABORT_PATIENCE: Duration = Duration::from_secs(1);
+
 /// The longest answer to a request other than Hello.
 const ANSWER_BYTES: usize = 64;
 
@@ -89,7 +96,7 @@ pub(crate) struct NodeManagerLink {
     elsewhere: Option<StartedElsewhere>,
 }
 
-/// What ties a rank to the launcher that has started it.
+/// The ties of a rank to the launcher that has started it.
 #[derive(Debug)]
 struct StartedElsewhere {
     launcher: Mutex<PmiClient>,
@@ -297,9 +304,15 @@ impl NodeManagerLink {
         }
     }
 
-    /// Tells another launcher, if it has started this process, to end the job.
+    /// Ends the job by another launcher, if that has started this process. Our own launcher, which
+    /// the node manager has notified, prints the reason and does it. If it is gone, we do it.
     pub(crate) fn abort_elsewhere(&self, code: i32) {
         if let Some(elsewhere) = &self.elsewhere {
+            let patience = Timespec::try_from(ABORT_PATIENCE).expect("a second");
+            let _killed_here = poll(
+                &mut [PollFd::new(&self.socket, PollFlags::RDHUP)],
+                Some(&patience),
+            );
             lock(&elsewhere.launcher).abort(code);
         }
     }

@@ -1,12 +1,12 @@
-//! A program that another library's launcher has started without PMI-1, by which its processes would
-//! become a job ([`adoption`](crate::adoption)). So each of them runs as a world of one rank. That is
-//! legal but seldom meant, so the library prints a warning.
+//! A program that another library's launcher has started without PMI-1. By that its processes would
+//! become a job ([`adoption`](crate::adoption)). So each of them runs as a world of one rank. That
+//! is legal but seldom meant, so the library prints a warning.
 
 use bcs_core::job::handshake::SOCKET_VARIABLE;
 use std::io::Write as _;
 
-/// The variables in which a launcher gives its processes their number and their rank, the launcher's
-/// usual name, and the command that makes it offer PMI-1, if there is one.
+/// The variables in which a launcher gives its processes their number and their rank, the
+/// launcher's usual name, and the command that makes it offer PMI-1, if there is one.
 type Launcher = (
     &'static str,
     &'static str,

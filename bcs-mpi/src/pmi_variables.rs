@@ -27,7 +27,7 @@ fn socket() -> Option<RawFd> {
     (domain == AddressFamily::UNIX && kind == SocketType::STREAM).then_some(number)
 }
 
-/// What a launcher offers a process.
+/// The offer of a launcher to a process.
 #[derive(Debug)]
 pub(crate) struct Offer {
     /// The socket to the launcher.

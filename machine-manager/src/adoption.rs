@@ -2,8 +2,8 @@
 //!
 //! Rank 0 starts this program in the role [`JOB_ROLE`]. It does what `bcs run` does, but it starts
 //! no ranks: they connect to their node managers. It starts the node manager of node 0. The first
-//! rank of each other node connects to our TCP port, and starts a node manager ([`NODE_ROLE`]) whose
-//! standard input and output are this connection. From there on it is a node manager of a job on
+//! rank of each other node connects to our TCP port, and starts a node manager ([`NODE_ROLE`]). The
+//! standard input and output of that are this connection. From there on it is a node manager of a job on
 //! several machines ([`hosts`](crate::hosts)).
 //!
 //! The port's address and a random token reach these ranks through the key-value space of their
@@ -39,7 +39,8 @@ use std::time::{Duration, Instant};
 pub const JOB_ROLE: &str = "adopt-job";
 
 /// The role of a process that starts a node manager whose ranks are there. Argument: the number of
-/// an inherited descriptor, the door. Its standard input and output are the channel to the launcher.
+/// an inherited descriptor, the door. Its standard input and output are the channel to the
+/// launcher.
 pub const NODE_ROLE: &str = "adopt-node";
 
 /// The first argument after [`JOB_ROLE`] of the process that is a child of nobody.
@@ -316,7 +317,25 @@ impl AdoptedJob {
     }
 }
 
+/// The time that the other launcher has to read our report, which it might drop when it ends the
+/// job. One that runs reads it within milliseconds.
+const READ_PATIENCE: Duration = Duration::from_millis(500);
+
 impl ForeignLauncher {
+    /// Prints the last lines of a report on standard error, and waits until it has read them, if
+    /// that is a pipe to it.
+    pub fn print(&self, lines: &str) {
+        eprintln!("{lines}");
+        let end = Instant::now() + READ_PATIENCE;
+        // No event says that a pipe is empty.
+        let moment = Timespec::try_from(Duration::from_millis(1)).expect("a millisecond");
+        let is_full =
+            || rustix::io::ioctl_fionread(rustix::stdio::stderr()).is_ok_and(|left| left > 0);
+        while is_full() && Instant::now() < end {
+            let _nothing = poll(&mut [], Some(&moment));
+        }
+    }
+
     /// Tells it to end the job with this exit code.
     pub fn abort(&self, code: u8) {
         let line = format!("cmd=abort exitcode={code}\n");

@@ -25,7 +25,8 @@ use crate::verdict::Verdict;
 use anyhow::Context as _;
 use bcs_core::job::{NicThreading, NodeId};
 use node_manager::control::{
-    Frame, FrameReadOutcome, FromManager, PmiTraffic, SlotReport, Stream, ToManager, UserSignal,
+    Frame, FrameReadOutcome, FromManager, PmiTraffic, RankFailureKind, SlotReport, Stream,
+    ToManager, UserSignal,
 };
 use node_manager::limits::{
     IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES, RECORDING_GRACE,
@@ -72,7 +73,7 @@ pub struct Dispatcher {
     at_finalize: LeakReporter,
     /// Whether ranks use another MPI.
     foreign_mpi: ForeignMpi,
-    /// What programs of other MPIs have put.
+    /// The data that programs of other MPIs have put.
     pmi: PmiExchange,
     /// The launcher that has started the ranks, if it is another one.
     foreign_launcher: Option<ForeignLauncher>,
@@ -719,21 +720,23 @@ impl Dispatcher {
         }
     }
 
-    /// Tells the launcher that has started the ranks why and how the job ends. If a rank has failed,
-    /// it finds that itself.
+    /// Tells the launcher that has started the ranks why and how the job ends. If a rank has ended
+    /// by itself, it finds that itself.
     fn tell_foreign_launcher(&mut self) {
         let (Some(launcher), Some(verdict)) = (&self.foreign_launcher, self.control.verdict())
         else {
             return;
         };
-        if matches!(verdict, Verdict::Rank(_)) {
+        if let Verdict::Rank(failure) = verdict
+            && !matches!(failure.what, RankFailureKind::Aborted { .. })
+        {
             return;
         }
         // It ends the job at once, and with it what reads our output. So we write before that.
         let message = verdict.message(self.ranks, None);
         let _the_end_is_told_again = self.output.write();
         if let Some(message) = message {
-            eprintln!("{message}");
+            launcher.print(&message);
         }
         self.is_told = true;
         launcher.abort(verdict.exit_code());

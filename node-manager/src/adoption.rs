@@ -7,8 +7,8 @@
 //! as that of a rank that we have started.
 //!
 //! We are not the parent of these ranks. So the kernel does not kill them when we die, and does not
-//! tell us how they end. A rank sends one end of a pair of sockets, its *lifeline*. The kernel kills
-//! it when our end is closed (`bcs-mpi/src/adoption/lifeline.rs`). A rank that ends without
+//! tell us how they end. A rank sends one end of a pair of sockets, its *lifeline*. The kernel
+//! kills it when our end is closed (`bcs-mpi/src/adoption/lifeline.rs`). A rank that ends without
 //! MPI_Finalize is a failure, whatever its exit code: its launcher reports that.
 
 use crate::agent::{AgentError, kernel};

@@ -541,7 +541,7 @@ impl JobRun<'_> {
         let answered = match &memory {
             None => rank.conversation.answer(&answer, &[]),
             Some(memory) => {
-                // Of a process that is no child of ours we do not get the death otherwise.
+                // Nobody reports the death of a process that is no child of ours.
                 let started = rank.elsewhere.is_none().then_some(rank.pid);
                 let caller = caller(started, pid, index, &self.watch);
                 if let SlotState::Slot { fd, .. } = &slot {

@@ -97,7 +97,7 @@ const SIGHTING_BYTES: usize = (3 + wait_state::WAIT_STATE_WORDS) * 10;
 // A node manager may have all ranks of a job, and all of them may be blocked.
 const _: () = assert!(64 + MAX_RANKS * SIGHTING_BYTES <= MAX_FRAME_BYTES);
 
-/// What a pair of the key-value space takes in a frame besides its bytes: two lengths.
+/// The bytes that a pair of the key-value space adds to its own in a frame: two lengths.
 pub(crate) const PMI_PAIR_OVERHEAD: usize = 4;
 
 // A frame also holds the name of a group, which is shorter than a line.

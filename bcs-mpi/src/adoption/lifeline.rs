@@ -1,7 +1,7 @@
 //! The end of a rank whose node manager is gone, if that is not its parent.
 //!
-//! The rank keeps one end of a pair of sockets, over which nothing is ever sent, and gives the other
-//! to its node manager. When that is closed, however its owner has ended, the kernel sends the
+//! The rank keeps one end of a pair of sockets, over which nothing is ever sent. It gives the other
+//! end to its node manager. When that is closed, however its owner has ended, the kernel sends the
 //! signal that the rank has chosen (`F_SETSIG`): SIGKILL. So no OS thread of the rank has to wait
 //! for it.
 #![expect(unsafe_code, reason = "calls of fcntl that no crate has")]

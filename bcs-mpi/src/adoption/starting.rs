@@ -154,7 +154,7 @@ fn library() -> PathBuf {
     // SAFETY: the name is a string that lives as long as the library is loaded.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
     let path = Path::new(OsStr::from_bytes(name.to_bytes()));
-    // Of the program it is what was typed.
+    // If that is the program, the name is the word that was typed.
     std::fs::canonicalize(path)
         .ok()
         .filter(|path| path.is_file())

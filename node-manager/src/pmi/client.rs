@@ -1,4 +1,4 @@
-//! What the server knows of one rank.
+//! The state of one rank, as the server knows it.
 
 use bcs_core::job::NodeId;
 use bcs_core::pmi::LineReader;

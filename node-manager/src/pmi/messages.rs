@@ -22,7 +22,7 @@ pub enum PmiRequest {
         rank: u32,
         /// The name.
         service: String,
-        /// What others find by it.
+        /// The text that others find by it.
         port: String,
     },
     /// A rank looks a name up.
@@ -56,7 +56,7 @@ pub enum PmiAnswer {
     Name {
         /// The rank that asked.
         rank: u32,
-        /// What was found, published or withdrawn; or the reason why not, a word.
+        /// The text that was found, published or withdrawn; or the reason why not, a word.
         port: Result<String, String>,
     },
 }

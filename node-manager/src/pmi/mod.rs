@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Each node manager has a copy of the key-value space of the job. A rank's puts stay with its node
-//! manager until a barrier. When all ranks of the node manager have entered the barrier, one message
-//! takes all new pairs to `bcs run`. When all node managers are in, `bcs run` sends the new pairs of
-//! all to each: ScELA's put that fills every cache. So a get is answered by the node manager itself,
-//! whatever the number of nodes.
+//! manager until a barrier. When all ranks of the node manager have entered the barrier, one
+//! message takes all new pairs to `bcs run`. When all node managers are in, `bcs run` sends the new
+//! pairs of all to each: ScELA's put that fills every cache. So a get is answered by the node
+//! manager itself, whatever the number of nodes.
 //!
 //! Names that ranks publish are known to `bcs run` alone, because they are published without a
 //! barrier.
