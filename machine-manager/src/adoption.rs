@@ -3,8 +3,8 @@
 //! Rank 0 starts this program in the role [`JOB_ROLE`]. It does what `bcs run` does, but it starts
 //! no ranks: they connect to their node managers. It starts the node manager of node 0. The first
 //! rank of each other node connects to our TCP port, and starts a node manager ([`NODE_ROLE`]). The
-//! standard input and output of that are this connection. From there on it is a node manager of a job on
-//! several machines ([`hosts`](crate::hosts)).
+//! standard input and output of that are this connection. From there on it is a node manager of a
+//! job on several machines ([`hosts`](crate::hosts)).
 //!
 //! The port's address and a random token reach these ranks through the key-value space of their
 //! launcher, which only processes of the job see. A connection that does not begin with the token

@@ -42,6 +42,8 @@ const UNKNOWN_AT_ONCE: usize = 64;
 pub(crate) enum AdoptionError {
     #[error("rank {rank} has not come within {seconds} s, though its launcher has started it")]
     Missing { rank: u32, seconds: u64 },
+    #[error("a rank has ended before all ranks of its node had come")]
+    Ended,
     #[error("bcs run is gone")]
     Alone,
 }
@@ -53,6 +55,10 @@ pub(crate) fn adopt(
     door: &OwnedFd,
     link: &LauncherLink,
 ) -> Result<Vec<RankProcess>, AgentError> {
+    // The rank that has opened the door: it may end before it comes.
+    let first = sockopt::socket_peercred(door)
+        .and_then(|rank| pidfd_open(rank.pid, PidfdFlags::empty()))
+        .map_err(|_| AdoptionError::Ended)?;
     let mut adopted: Vec<Option<RankProcess>> = placed.iter().map(|_| None).collect();
     let mut unknown: Vec<RankConnection> = Vec::new();
     let end = Instant::now() + PATIENCE;
@@ -63,7 +69,9 @@ pub(crate) fn adopt(
             let (rank, seconds) = (placed[missing].1, PATIENCE.as_secs());
             return Err(AdoptionError::Missing { rank, seconds }.into());
         }
-        let ready = wait(door, link, &unknown, left)?;
+        let known = adopted.iter().flatten();
+        let processes = known.filter_map(|rank| rank.pidfd.as_ref()).chain([&first]);
+        let ready = wait(door, link, processes, &unknown, left)?;
         let (known, rest): (Vec<_>, Vec<_>) = unknown
             .into_iter()
             .zip(ready)
@@ -79,9 +87,7 @@ pub(crate) fn adopt(
             let Some(index) = index.filter(|&index| adopted[index].is_none()) else {
                 continue;
             };
-            // A process that has ended already comes never again: its launcher ends the job.
-            let pidfd =
-                pidfd_open(pid, PidfdFlags::empty()).map_err(kernel("failed to watch a rank"))?;
+            let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| AdoptionError::Ended)?;
             let (node, rank) = placed[index];
             let process = StartedElsewhere { lifeline };
             let mut rank = rank_process(start, node, rank, connection)?;
@@ -106,16 +112,19 @@ pub(crate) struct StartedElsewhere {
 }
 
 /// Waits for connections and their messages. Returns which of the unknown ones has sent something.
-fn wait(
-    door: &OwnedFd,
-    link: &LauncherLink,
-    unknown: &[RankConnection],
+fn wait<'a>(
+    door: &'a OwnedFd,
+    link: &'a LauncherLink,
+    processes: impl Iterator<Item = &'a OwnedFd>,
+    unknown: &'a [RankConnection],
     left: Duration,
 ) -> Result<Vec<bool>, AgentError> {
     let mut fds = vec![
         PollFd::new(&link.channel.input, PollFlags::RDHUP),
         PollFd::new(door, PollFlags::IN),
     ];
+    fds.extend(processes.map(|process| PollFd::new(process, PollFlags::IN)));
+    let before = fds.len();
     let connections = unknown.iter();
     fds.extend(connections.map(|one| PollFd::from_borrowed_fd(one.fd(), PollFlags::IN)));
     let left = Timespec::try_from(left).expect("at most PATIENCE");
@@ -126,7 +135,12 @@ fn wait(
     if !fds[0].revents().is_empty() {
         return Err(AdoptionError::Alone.into());
     }
-    Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
+    let mut processes = fds[2..before].iter();
+    if processes.any(|process| !process.revents().is_empty()) {
+        return Err(AdoptionError::Ended.into());
+    }
+    let connections = fds[before..].iter();
+    Ok(connections.map(|fd| !fd.revents().is_empty()).collect())
 }
 
 /// Takes the next connection of a process of this user.
@@ -138,11 +152,8 @@ fn accept(door: &OwnedFd) -> Option<RankConnection> {
             accepted => accepted.ok()?,
         };
         let is_ours = sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid == geteuid());
-        if let Some(connection) = is_ours
-            .then(|| RankConnection::accepted(socket).ok())
-            .flatten()
-        {
-            return Some(connection);
+        if is_ours {
+            return Some(RankConnection::accepted(socket));
         }
     }
 }

@@ -256,8 +256,8 @@ pub enum FromManager {
     /// Whether it can map the shared memory of each party: the answer to
     /// [`ToManager::TestSharedMemory`].
     MappableMemory(Vec<bool>),
-    /// A rank uses another MPI, and no process of this node manager's ranks has joined the job. Sent
-    /// once, when such a rank or every rank has ended.
+    /// A rank uses another MPI, and no process of this node manager's ranks has joined the job.
+    /// Sent once, when such a rank or every rank has ended.
     ForeignMpi {
         /// The rank.
         rank: u32,

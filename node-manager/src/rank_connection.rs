@@ -42,11 +42,10 @@ impl RankConnection {
         Ok((Self { socket }, rank_end))
     }
 
-    /// Takes a connection of a rank that another launcher has started. The kernel adds the sender's
-    /// id to messages that were sent before, too.
-    pub(crate) fn accepted(socket: OwnedFd) -> Result<Self, Errno> {
-        sockopt::set_socket_passcred(&socket, true)?;
-        Ok(Self { socket })
+    /// Takes a connection of a rank that another launcher has started. The listening socket has
+    /// made the kernel add the sender's id to all messages.
+    pub(crate) fn accepted(socket: OwnedFd) -> Self {
+        Self { socket }
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {

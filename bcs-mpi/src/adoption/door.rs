@@ -27,6 +27,9 @@ impl Door {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let door = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
             .map_err(kernel("make a socket"))?;
+        // Connections inherit this. It must hold before the first message: the kernel adds the
+        // sender's id when a message is sent.
+        sockopt::set_socket_passcred(&door, true).map_err(kernel("prepare a socket"))?;
         bind(&door, &address(&name)?).map_err(kernel("bind a socket"))?;
         listen(&door, BACKLOG).map_err(kernel("listen at a socket"))?;
         Ok((Self(door), name))

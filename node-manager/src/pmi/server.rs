@@ -1,6 +1,6 @@
 //! The server of PMI-1 for the ranks of one node manager: a state machine without sockets or clock.
 //!
-//! It takes bytes of ranks and answers of `bcs run`, and makes events. What a rank sends is an
+//! It takes bytes of ranks and answers of `bcs run`, and makes events. The bytes of a rank are an
 //! allegation: a line is copied, parsed, checked against the limits, and only then used.
 
 use super::client::{PmiClient, PmiGroup, PmiWait};

@@ -46,7 +46,7 @@ impl PmiConnection {
     }
 }
 
-/// What has happened to a rank, named by its index.
+/// An event of a rank, named by its index.
 #[derive(Debug)]
 pub(crate) enum PmiNews {
     /// It has come this far.
