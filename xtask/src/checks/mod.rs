@@ -29,6 +29,7 @@ mod mds_scale;
 mod mini_apps;
 mod names;
 mod node_scale;
+mod one_sided;
 mod oracle;
 mod packages;
 mod page;
@@ -151,6 +152,9 @@ pub const ALL: &[Check] = &[
     innocents::CHECK,
     soak::CHECK,
     checked_cost::CHECK,
+    one_sided::NODE,
+    one_sided::NODES,
+    one_sided::COMPUTING,
     threads_beside::CHECK,
     threads_beside::OPERATION,
     tune::CHECK,
