@@ -25,7 +25,11 @@ fn main() -> Result<()> {
     })?;
     let mut all = [0; 2];
     world.allreduce(&done, &mut all, Op::Sum)?;
-    assert_eq!(all, [TASKS, TASKS * (TASKS - 1) / 2], "each task was done once");
+    assert_eq!(
+        all,
+        [TASKS, TASKS * (TASKS - 1) / 2],
+        "each task was done once"
+    );
     next_task.free()?;
     if world.rank() == 0 {
         println!("{} ranks did {} tasks", world.size(), all[0]);

@@ -48,7 +48,9 @@ fn plate() -> Vec<Row> {
 fn parallel(world: &Communicator, window: &mut FenceWindow<Row>) -> Result<()> {
     let (rank, size) = (world.rank(), world.size());
     let mine = rows_of(rank, size);
-    window.local_mut().copy_from_slice(&plate()[mine.start..mine.end + 2]);
+    window
+        .local_mut()
+        .copy_from_slice(&plate()[mine.start..mine.end + 2]);
     let above = rank.checked_sub(1);
     let below = Some(rank + 1).filter(|&below| below < size);
     for _ in 0..STEPS {
@@ -81,7 +83,11 @@ fn main() -> Result<()> {
     }
     let rows = window.local();
     let inner = rows.len() - 1;
-    assert_eq!(rows[1..inner], expected[mine.start + 1..=mine.end], "rank {rank}");
+    assert_eq!(
+        rows[1..inner],
+        expected[mine.start + 1..=mine.end],
+        "rank {rank}"
+    );
     let heat: f64 = rows[1..inner].iter().flatten().sum();
     let mut total = [0.0];
     world.allreduce(&[heat], &mut total, Op::Sum)?;

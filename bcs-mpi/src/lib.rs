@@ -78,6 +78,7 @@ pub use mpi::environment::{
     is_finalized, is_initialized, library_version, processor_name, version, wtick,
 };
 pub use mpi::process::wtime;
+pub use mpi::window::{AccumulateOp, LockKind};
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};
 pub use rust::barrier::BarrierRequest;
 pub use rust::collectives::{Blocks, CollectiveRequest};
@@ -104,9 +105,8 @@ pub use rust::scoped_messages::{ReceiveRequest, SendRequest};
 pub use rust::section::Section;
 pub use rust::universe::Universe;
 pub use rust::views::{ReceiveViewRequest, View, ViewMut, ViewsApart};
-pub use mpi::window::{AccumulateOp, LockKind};
-pub use rust::window::{Epoch, FenceWindow, LockWindow};
 pub use rust::waiting::{Pending, test_all, test_any, test_some, wait_all, wait_any, wait_some};
+pub use rust::window::{Epoch, FenceWindow, LockWindow};
 
 /// The allocator that [`slot_heap!`] makes the program's global one.
 #[cfg(feature = "heap")]

@@ -180,7 +180,9 @@ impl WaitState {
                 let target = peer.tag.unwrap_or_default();
                 match peer.rank {
                     Some(rank) => {
-                        format!("the lock of rank {target} in {window}, for which rank {rank} comes first")
+                        format!(
+                            "the lock of rank {target} in {window}, for which rank {rank} comes first"
+                        )
                     }
                     None => format!("the lock of rank {target} in {window}, which others hold"),
                 }
@@ -191,7 +193,10 @@ impl WaitState {
             }
             (WaitReason::WindowComplete(peer), _) => {
                 let who = rank_or_any(peer.rank);
-                format!("{who} to complete its epoch in {}", ContextName(peer.context))
+                format!(
+                    "{who} to complete its epoch in {}",
+                    ContextName(peer.context)
+                )
             }
         }
     }

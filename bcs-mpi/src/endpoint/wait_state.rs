@@ -174,9 +174,7 @@ impl EndpointState {
             | WaitReason::Send(peer)
             | WaitReason::WindowLock(peer)
             | WaitReason::WindowPost(peer)
-            | WaitReason::WindowComplete(peer) => {
-                Some(peer.context)
-            }
+            | WaitReason::WindowComplete(peer) => Some(peer.context),
             _ => None,
         });
         let entered = told.entered.iter().map(|entered| entered.context);

@@ -79,10 +79,13 @@ fn window<T: Equivalence>(
     call: &'static str,
 ) -> Result<Window> {
     if T::is_checked() {
-        let reason = "other ranks could write invalid values: not all bytes are values of this type";
+        let reason =
+            "other ranks could write invalid values: not all bytes are values of this type";
         return Err(Operation::plain(call).error(ErrorClass::Type, reason));
     }
-    let size = len.checked_mul(size_of::<T>()).and_then(|size| i64::try_from(size).ok());
+    let size = len
+        .checked_mul(size_of::<T>())
+        .and_then(|size| i64::try_from(size).ok());
     // A size that is too large is refused by the core, at all ranks.
     let size = size.unwrap_or(-1);
     let unit = i64::try_from(size_of::<T>().max(1)).expect("a type fits memory");
@@ -267,7 +270,8 @@ impl<'env, T: Equivalence> Epoch<'_, 'env, T> {
         // SAFETY: borrowed until the epoch has ended.
         let buffer = unsafe { write(into) };
         let datatype = T::datatype();
-        self.window.get(&buffer, number(rank), there(&datatype, len, index))
+        self.window
+            .get(&buffer, number(rank), there(&datatype, len, index))
     }
 
     /// Combines elements of a rank with others, each in one step. (`MPI_Accumulate`)
@@ -302,7 +306,9 @@ impl<'env, T: Equivalence> Epoch<'_, 'env, T> {
         // SAFETY: it stays until the operation is complete, below.
         let buffer = unsafe { write(&mut into) };
         let datatype = T::datatype();
-        let posted = self.window.get(&buffer, number(rank), there(&datatype, 1, index));
+        let posted = self
+            .window
+            .get(&buffer, number(rank), there(&datatype, 1, index));
         self.completed(posted, number(rank))?;
         Ok(into[0])
     }
@@ -338,9 +344,7 @@ impl<'env, T: Equivalence> Epoch<'_, 'env, T> {
     pub fn compare_and_swap(&self, compare: T, new: T, rank: usize, index: usize) -> Result<T> {
         let (values, mut old) = ([new, compare], [compare]);
         // SAFETY: they stay until the operation is complete, below.
-        let (both, into) = unsafe {
-            ((read(&values[..1]), read(&values[1..])), write(&mut old))
-        };
+        let (both, into) = unsafe { ((read(&values[..1]), read(&values[1..])), write(&mut old)) };
         let (rank, both) = (number(rank), (&both.0, &both.1));
         let posted = self.window.compare_and_swap(both, &into, rank, at(index));
         self.completed(posted, rank)?;

@@ -177,12 +177,10 @@ impl WaitGraph {
                 | WaitReason::Send(peer)
                 | WaitReason::WindowLock(peer)
                 | WaitReason::WindowPost(peer)
-                | WaitReason::WindowComplete(peer) => {
-                    match peer.rank {
-                        Some(partner) => (vec![partner], true),
-                        None => (self.senders(rank, told, peer), false),
-                    }
-                }
+                | WaitReason::WindowComplete(peer) => match peer.rank {
+                    Some(partner) => (vec![partner], true),
+                    None => (self.senders(rank, told, peer), false),
+                },
                 WaitReason::Collective(_) => {
                     let entered = told.collective(wait);
                     (

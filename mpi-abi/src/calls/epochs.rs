@@ -16,7 +16,10 @@ fn assertions(assert: c_int) -> Result<c_int> {
     if assert & !ASSERTIONS == 0 {
         return Ok(assert);
     }
-    Err(error(ErrorClass::Assert, format!("{assert:#x} is no assertion about windows")))
+    Err(error(
+        ErrorClass::Assert,
+        format!("{assert:#x} is no assertion about windows"),
+    ))
 }
 
 /// Returns the kind of a lock.
@@ -24,7 +27,10 @@ fn kind(lock_type: c_int) -> Result<LockKind> {
     match lock_type {
         MPI_LOCK_EXCLUSIVE => Ok(LockKind::Exclusive),
         MPI_LOCK_SHARED => Ok(LockKind::Shared),
-        other => Err(error(ErrorClass::Locktype, format!("{other} is no kind of lock"))),
+        other => Err(error(
+            ErrorClass::Locktype,
+            format!("{other} is no kind of lock"),
+        )),
     }
 }
 

@@ -57,7 +57,10 @@ fn set_attribute(win: MPI_Win, keyval: c_int, value: *mut c_void) -> Outcome {
     run_on_window(win, |entry| {
         let key = WIN_KEYS.get(keyval)?;
         if key.is_freed() {
-            return Err(error(ErrorClass::Keyval, format!("the key {keyval} was freed")));
+            return Err(error(
+                ErrorClass::Keyval,
+                format!("the key {keyval} was freed"),
+            ));
         }
         if let Some(old) = entry.attached(&key) {
             entry.delete(win, &key, old)?;

@@ -9,6 +9,7 @@ use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::{Group, UNDEFINED};
 use crate::recording::{CallTiming, Primitive, Site};
 use bcs_core::wait_state::WaitReason;
+use bcs_core::wake::waiting;
 
 impl Window {
     /// `MPI_Win_fence`: ends an epoch of all ranks, and begins the next one.
@@ -121,28 +122,32 @@ impl Window {
     pub fn complete(&self) -> Result<()> {
         let operation = Operation::plain("MPI_Win_complete");
         let _at = call_site::enter(Site::here());
-        self.record((Primitive::WinComplete, CallTiming::Waits), &operation, || {
-            self.usable(operation)?;
-            let targets = {
-                let mut epochs = self.0.epochs.lock();
-                match std::mem::take(&mut epochs.access) {
-                    Access::Started(targets) => Ok(targets),
-                    other => {
-                        epochs.access = other;
-                        Err(())
+        self.record(
+            (Primitive::WinComplete, CallTiming::Waits),
+            &operation,
+            || {
+                self.usable(operation)?;
+                let targets = {
+                    let mut epochs = self.0.epochs.lock();
+                    match std::mem::take(&mut epochs.access) {
+                        Access::Started(targets) => Ok(targets),
+                        other => {
+                            epochs.access = other;
+                            Err(())
+                        }
                     }
+                };
+                let targets = targets.map_err(|()| self.no_such_epoch(operation))?;
+                let mut ended = Ok(());
+                for target in targets {
+                    let complete = self.complete_at(target);
+                    // The target waits for this rank, whether or not an operation has failed.
+                    let told = self.tell_completed(target, operation);
+                    ended = ended.and(complete).and(told);
                 }
-            };
-            let targets = targets.map_err(|()| self.no_such_epoch(operation))?;
-            let mut ended = Ok(());
-            for target in targets {
-                let complete = self.complete_at(target);
-                // The target waits for this rank, whether or not an operation has failed.
-                let told = self.tell_completed(target, operation);
-                ended = ended.and(complete).and(told);
-            }
-            ended
-        })
+                ended
+            },
+        )
     }
 
     /// `MPI_Win_wait`: waits until all origins have completed their epochs at this rank.
@@ -194,7 +199,7 @@ impl Window {
             self.process().endpoint().wait_for_word(reason, over);
         } else if !is_over() {
             self.make_progress();
-            bcs_core::wake::waiting::give_way(&self.process().endpoint().page);
+            waiting::give_way(&self.process().endpoint().page);
             return Ok(false);
         }
         let mut epochs = self.0.epochs.lock();

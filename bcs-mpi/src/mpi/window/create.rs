@@ -207,11 +207,10 @@ impl Comm {
             let output = Buffer::new(all.as_mut_ptr(), own.len(), Datatype::Uint64);
             (input, output)
         };
-        self.allgather(Some(input), output)
-            .map_err(|mut error| {
-                error.operation = operation;
-                error
-            })?;
+        self.allgather(Some(input), output).map_err(|mut error| {
+            error.operation = operation;
+            error
+        })?;
         Ok(all)
     }
 

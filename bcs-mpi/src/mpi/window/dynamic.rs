@@ -27,7 +27,10 @@ impl Window {
             let reason = format!("the memory has {size} bytes");
             return Err(operation.error(ErrorClass::Size, reason));
         };
-        let Some(end) = address.checked_add(len).filter(|_| address != 0 || len == 0) else {
+        let Some(end) = address
+            .checked_add(len)
+            .filter(|_| address != 0 || len == 0)
+        else {
             let reason = format!("{len} bytes at {address:#x} are no memory");
             return Err(operation.error(ErrorClass::RmaAttach, reason));
         };

@@ -1,5 +1,8 @@
 //! Memory that a window allocates.
-#![expect(unsafe_code, reason = "memory that several ranks use has no owner in Rust")]
+#![expect(
+    unsafe_code,
+    reason = "memory that several ranks use has no owner in Rust"
+)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 

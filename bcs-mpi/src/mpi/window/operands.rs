@@ -206,9 +206,8 @@ pub(super) fn pieces(
         if len == 0 {
             return Ok(());
         }
-        let [origin, result] = [origin, result].map(|data| {
-            part(data, before, len).expect("it was found to be contiguous")
-        });
+        let [origin, result] = [origin, result]
+            .map(|data| part(data, before, len).expect("it was found to be contiguous"));
         before += len;
         visit(address, len, [origin, result])
     };

@@ -1,5 +1,8 @@
 //! Puts, gets and accumulates (MPI 5.0, 12.3).
-#![expect(unsafe_code, reason = "data are packed into memory that is named by address")]
+#![expect(
+    unsafe_code,
+    reason = "data are packed into memory that is named by address"
+)]
 
 use super::epoch::Permission;
 use super::gapped::GappedData;
@@ -103,11 +106,18 @@ impl Window {
         data: TargetData<'_>,
         op: impl Into<AccumulateOp>,
     ) -> Result<()> {
-        let (operation, op) = (at_target("MPI_Accumulate", origin.bytes(), target), op.into());
-        self.record((Primitive::Accumulate, CallTiming::Asks), &operation, || {
-            let checked = self.checked_update((origin, None), target, data, op, operation)?;
-            self.begin(checked)
-        })
+        let (operation, op) = (
+            at_target("MPI_Accumulate", origin.bytes(), target),
+            op.into(),
+        );
+        self.record(
+            (Primitive::Accumulate, CallTiming::Asks),
+            &operation,
+            || {
+                let checked = self.checked_update((origin, None), target, data, op, operation)?;
+                self.begin(checked)
+            },
+        )
     }
 
     /// `MPI_Get_accumulate`: does the same, and returns the previous data of the target.
@@ -125,11 +135,15 @@ impl Window {
     ) -> Result<()> {
         let operation = at_target("MPI_Get_accumulate", result.bytes(), target);
         let op = op.into();
-        self.record((Primitive::GetAccumulate, CallTiming::Asks), &operation, || {
-            let both = (origin, Some(result));
-            let checked = self.checked_update(both, target, data, op, operation)?;
-            self.begin(checked)
-        })
+        self.record(
+            (Primitive::GetAccumulate, CallTiming::Asks),
+            &operation,
+            || {
+                let both = (origin, Some(result));
+                let checked = self.checked_update(both, target, data, op, operation)?;
+                self.begin(checked)
+            },
+        )
     }
 
     /// `MPI_Fetch_and_op`: does the same with one predefined element.
@@ -147,17 +161,21 @@ impl Window {
     ) -> Result<()> {
         let operation = at_target("MPI_Fetch_and_op", result.bytes(), target);
         let op = op.into();
-        self.record((Primitive::FetchAndOp, CallTiming::Asks), &operation, || {
-            predefined(result, operation)?;
-            let data = TargetData {
-                displacement,
-                count: 1,
-                datatype: result.datatype(),
-            };
-            let both = (origin, Some(result));
-            let checked = self.checked_update(both, target, data, op, operation)?;
-            self.begin(checked)
-        })
+        self.record(
+            (Primitive::FetchAndOp, CallTiming::Asks),
+            &operation,
+            || {
+                predefined(result, operation)?;
+                let data = TargetData {
+                    displacement,
+                    count: 1,
+                    datatype: result.datatype(),
+                };
+                let both = (origin, Some(result));
+                let checked = self.checked_update(both, target, data, op, operation)?;
+                self.begin(checked)
+            },
+        )
     }
 
     /// `MPI_Compare_and_swap`: replaces one predefined element of a target if it equals another
@@ -174,48 +192,52 @@ impl Window {
         displacement: i64,
     ) -> Result<()> {
         let operation = at_target("MPI_Compare_and_swap", result.bytes(), target);
-        self.record((Primitive::CompareAndSwap, CallTiming::Asks), &operation, || {
-            let element = predefined(result, operation)?;
-            use reduction::DatatypeClass::{Byte, Integer, Logical};
-            if !matches!(element.class(), Integer | Logical | Byte) {
-                let reason = format!("elements of {element} cannot be compared");
-                return Err(operation.error(ErrorClass::Type, reason));
-            }
-            self.usable(operation)?;
-            let Some(target) = self.target(target, operation)? else {
-                return Ok(());
-            };
-            let data = TargetData {
-                displacement,
-                count: 1,
-                datatype: result.datatype(),
-            };
-            let len = element.size();
-            // The longest element that can be compared has 8 bytes.
-            let mut operands = [0u8; 16];
-            bcs::gather(&compare.piece(&operation)?, 0, &mut operands[..len]);
-            bcs::gather(&new.piece(&operation)?, 0, &mut operands[len..2 * len]);
-            // SAFETY: they stay until the operation is complete, at the end of this function.
-            let origin = unsafe {
-                DataView::new(operands.as_ptr().expose_provenance() as u64, 2 * len, None)
-            };
-            let update = Update {
-                kind: UpdateKind::CompareAndSwap,
-                datatype: element,
-                fetches: true,
-            };
-            let checked = CheckedOperation {
-                target,
-                kind: OneSidedKind::Update(update),
-                data: self.target_view(target, data, true, operation)?,
-                origin,
-                result: result.piece(&operation)?,
-                gapped: None,
-                operation,
-            };
-            self.enter(target, operation)?;
-            self.complete_now(&checked)
-        })
+        self.record(
+            (Primitive::CompareAndSwap, CallTiming::Asks),
+            &operation,
+            || {
+                let element = predefined(result, operation)?;
+                use reduction::DatatypeClass::{Byte, Integer, Logical};
+                if !matches!(element.class(), Integer | Logical | Byte) {
+                    let reason = format!("elements of {element} cannot be compared");
+                    return Err(operation.error(ErrorClass::Type, reason));
+                }
+                self.usable(operation)?;
+                let Some(target) = self.target(target, operation)? else {
+                    return Ok(());
+                };
+                let data = TargetData {
+                    displacement,
+                    count: 1,
+                    datatype: result.datatype(),
+                };
+                let len = element.size();
+                // The longest element that can be compared has 8 bytes.
+                let mut operands = [0u8; 16];
+                bcs::gather(&compare.piece(&operation)?, 0, &mut operands[..len]);
+                bcs::gather(&new.piece(&operation)?, 0, &mut operands[len..2 * len]);
+                // SAFETY: they stay until the operation is complete, at the end of this function.
+                let origin = unsafe {
+                    DataView::new(operands.as_ptr().expose_provenance() as u64, 2 * len, None)
+                };
+                let update = Update {
+                    kind: UpdateKind::CompareAndSwap,
+                    datatype: element,
+                    fetches: true,
+                };
+                let checked = CheckedOperation {
+                    target,
+                    kind: OneSidedKind::Update(update),
+                    data: self.target_view(target, data, true, operation)?,
+                    origin,
+                    result: result.piece(&operation)?,
+                    gapped: None,
+                    operation,
+                };
+                self.enter(target, operation)?;
+                self.complete_now(&checked)
+            },
+        )
     }
 
     pub(super) fn checked_put(
@@ -287,11 +309,14 @@ impl Window {
         let both = operands.into_iter().flatten();
         if data.count > 0 && data.datatype.size() > 0 {
             defined(op, datatype, operation)?;
-            both.clone().try_for_each(|of| alike(of, datatype, operation))?;
+            both.clone()
+                .try_for_each(|of| alike(of, datatype, operation))?;
         }
         let has_gaps = datatype.size() != datatype.data_size();
         let is_derived = data.datatype.elementary().is_none()
-            || both.into_iter().any(|of| of.datatype().elementary().is_none());
+            || both
+                .into_iter()
+                .any(|of| of.datatype().elementary().is_none());
         let spreads = has_gaps && is_derived;
         let there = self.target_view(target, data, !is_derived, operation)?;
         let view = |of: Option<&Buffer>| match (of, spreads) {
@@ -414,7 +439,10 @@ impl Window {
         });
         let mut ended = all;
         for request in posted {
-            let outcome = self.process().endpoint().bcs_test(bcs::Blocking::Yes, request);
+            let outcome = self
+                .process()
+                .endpoint()
+                .bcs_test(bcs::Blocking::Yes, request);
             let outcome = outcome.expect("it was waited for");
             let checked = self.check_outcome(&outcome, checked.target, checked.operation);
             ended = ended.and(checked);

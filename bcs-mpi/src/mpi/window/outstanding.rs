@@ -90,7 +90,12 @@ impl Window {
     }
 
     /// Keeps an operation that has a request of the program, until the flag says that it is over.
-    pub(super) fn keep_of_program(&self, target: usize, over: Arc<AtomicBool>, operation: Operation) {
+    pub(super) fn keep_of_program(
+        &self,
+        target: usize,
+        over: Arc<AtomicBool>,
+        operation: Operation,
+    ) {
         let what = PostedOperation::OfProgram(over);
         self.0.outstanding.push(target, Posted { what, operation });
     }

@@ -8,6 +8,8 @@ use crate::call_site;
 use crate::mpi::Result;
 use crate::mpi::error::{Operation, Peer};
 use crate::recording::{CallTiming, Primitive, Site};
+use bcs_core::lockstep;
+use bcs_core::wake::waiting;
 use std::collections::BTreeMap;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex};
@@ -100,31 +102,35 @@ impl Window {
     pub fn unlock(&self, rank: i32) -> Result<()> {
         let operation = at("MPI_Win_unlock", rank);
         let _at = call_site::enter(Site::here());
-        self.record((Primitive::WinUnlock, CallTiming::Waits), &operation, || {
-            self.usable(operation)?;
-            let Some(target) = self.target(rank, operation)? else {
-                return Ok(());
-            };
-            let held = {
-                let mut epochs = self.0.epochs.lock();
-                let held = match &mut epochs.access {
-                    Access::Locks(locks) => locks.get_mut(&target),
-                    _ => None,
+        self.record(
+            (Primitive::WinUnlock, CallTiming::Waits),
+            &operation,
+            || {
+                self.usable(operation)?;
+                let Some(target) = self.target(rank, operation)? else {
+                    return Ok(());
                 };
-                let held = held.filter(|held| !held.is_changing);
-                held.map(|held| {
-                    held.is_changing = true;
-                    *held
-                })
-            };
-            let Some(held) = held else {
-                let what = format!("this rank has not locked rank {target}");
-                return Err(self.wrong_epoch(&what, operation));
-            };
-            let ended = self.give_back(target, held, operation);
-            self.settle_lock(target, false);
-            ended
-        })
+                let held = {
+                    let mut epochs = self.0.epochs.lock();
+                    let held = match &mut epochs.access {
+                        Access::Locks(locks) => locks.get_mut(&target),
+                        _ => None,
+                    };
+                    let held = held.filter(|held| !held.is_changing);
+                    held.map(|held| {
+                        held.is_changing = true;
+                        *held
+                    })
+                };
+                let Some(held) = held else {
+                    let what = format!("this rank has not locked rank {target}");
+                    return Err(self.wrong_epoch(&what, operation));
+                };
+                let ended = self.give_back(target, held, operation);
+                self.settle_lock(target, false);
+                ended
+            },
+        )
     }
 
     /// `MPI_Win_lock_all`: begins an access epoch at all ranks, which it shares with others. The
@@ -136,23 +142,27 @@ impl Window {
     pub fn lock_all(&self, assertions: Assertions) -> Result<()> {
         let operation = Operation::plain("MPI_Win_lock_all");
         let _at = call_site::enter(Site::here());
-        self.record((Primitive::WinLockAll, CallTiming::Waits), &operation, || {
-            self.usable(operation)?;
-            let ranks = match assertions & NOCHECK {
-                0 => self.ranks(),
-                _ => 0,
-            };
-            let taken = (0..ranks).map(|_| Mutex::new(false)).collect();
-            let all = Arc::new(LockedAll { taken });
-            self.begin_access(Access::All(all.clone()), operation)?;
-            // Loads and stores of this rank's own memory need no call, so nothing would take this
-            // lock later.
-            let own = self.acquire_in(&all, self.me(), operation);
-            if own.is_err() {
-                self.0.epochs.lock().access = Access::None;
-            }
-            own
-        })
+        self.record(
+            (Primitive::WinLockAll, CallTiming::Waits),
+            &operation,
+            || {
+                self.usable(operation)?;
+                let ranks = match assertions & NOCHECK {
+                    0 => self.ranks(),
+                    _ => 0,
+                };
+                let taken = (0..ranks).map(|_| Mutex::new(false)).collect();
+                let all = Arc::new(LockedAll { taken });
+                self.begin_access(Access::All(all.clone()), operation)?;
+                // Loads and stores of this rank's own memory need no call, so nothing would take this
+                // lock later.
+                let own = self.acquire_in(&all, self.me(), operation);
+                if own.is_err() {
+                    self.0.epochs.lock().access = Access::None;
+                }
+                own
+            },
+        )
     }
 
     /// `MPI_Win_unlock_all`: ends the epoch. All its operations are complete then.
@@ -163,28 +173,32 @@ impl Window {
     pub fn unlock_all(&self) -> Result<()> {
         let operation = Operation::plain("MPI_Win_unlock_all");
         let _at = call_site::enter(Site::here());
-        self.record((Primitive::WinUnlockAll, CallTiming::Waits), &operation, || {
-            self.usable(operation)?;
-            let all = {
-                let mut epochs = self.0.epochs.lock();
-                match std::mem::take(&mut epochs.access) {
-                    Access::All(all) => Ok(all),
-                    other => {
-                        epochs.access = other;
-                        Err(())
+        self.record(
+            (Primitive::WinUnlockAll, CallTiming::Waits),
+            &operation,
+            || {
+                self.usable(operation)?;
+                let all = {
+                    let mut epochs = self.0.epochs.lock();
+                    match std::mem::take(&mut epochs.access) {
+                        Access::All(all) => Ok(all),
+                        other => {
+                            epochs.access = other;
+                            Err(())
+                        }
+                    }
+                };
+                let all = all.map_err(|()| self.no_such_epoch(operation))?;
+                let mut ended = self.complete_all();
+                for (target, taken) in all.taken.iter().enumerate() {
+                    if *lockstep::lock(taken) {
+                        let released = self.release(target, LockKind::Shared, operation);
+                        ended = ended.and(released);
                     }
                 }
-            };
-            let all = all.map_err(|()| self.no_such_epoch(operation))?;
-            let mut ended = self.complete_all();
-            for (target, taken) in all.taken.iter().enumerate() {
-                if *bcs_core::lockstep::lock(taken) {
-                    let released = self.release(target, LockKind::Shared, operation);
-                    ended = ended.and(released);
-                }
-            }
-            ended
-        })
+                ended
+            },
+        )
     }
 
     /// `MPI_Win_flush`: waits until all operations at a rank are complete, here and there.
@@ -261,11 +275,12 @@ impl Window {
         self.usable(operation)?;
         fence(Ordering::SeqCst);
         self.make_progress();
+        // A program that waits for a store of another rank calls it again and again.
+        waiting::give_way(&self.process().endpoint().page);
         Ok(())
     }
 
-    /// Law 5, and law 7: a program that polls memory which others change calls this again and
-    /// again.
+    /// Makes progress (law 5).
     pub(super) fn make_progress(&self) {
         self.process().endpoint().poll_once();
     }

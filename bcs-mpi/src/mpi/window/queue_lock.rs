@@ -271,7 +271,9 @@ impl Acquire {
 
     /// Returns the number of another rank.
     fn rank(&self, word: u64) -> Result<usize, OverwrittenWord> {
-        let rank = word.checked_sub(1).and_then(|rank| usize::try_from(rank).ok());
+        let rank = word
+            .checked_sub(1)
+            .and_then(|rank| usize::try_from(rank).ok());
         let other = rank.filter(|&rank| rank < self.ranks && word != self.me);
         other.ok_or(OverwrittenWord(word))
     }

@@ -49,7 +49,10 @@ impl AsyncOperation for PiecesUnderWay {
     }
 
     fn awaits(&self) -> Vec<TransportHandle> {
-        self.pieces.iter().filter_map(|piece| piece.handle()).collect()
+        self.pieces
+            .iter()
+            .filter_map(|piece| piece.handle())
+            .collect()
     }
 }
 
@@ -106,11 +109,18 @@ impl Window {
         data: TargetData<'_>,
         op: impl Into<AccumulateOp>,
     ) -> Result<Request> {
-        let (operation, op) = (at_target("MPI_Raccumulate", origin.bytes(), target), op.into());
-        self.record((Primitive::Raccumulate, CallTiming::Asks), &operation, || {
-            let checked = self.checked_update((origin, None), target, data, op, operation)?;
-            self.requested(checked)
-        })
+        let (operation, op) = (
+            at_target("MPI_Raccumulate", origin.bytes(), target),
+            op.into(),
+        );
+        self.record(
+            (Primitive::Raccumulate, CallTiming::Asks),
+            &operation,
+            || {
+                let checked = self.checked_update((origin, None), target, data, op, operation)?;
+                self.requested(checked)
+            },
+        )
     }
 
     /// `MPI_Rget_accumulate`: as [`get_accumulate`](Self::get_accumulate), with a request.
@@ -128,11 +138,15 @@ impl Window {
     ) -> Result<Request> {
         let operation = at_target("MPI_Rget_accumulate", result.bytes(), target);
         let op = op.into();
-        self.record((Primitive::RgetAccumulate, CallTiming::Asks), &operation, || {
-            let both = (origin, Some(result));
-            let checked = self.checked_update(both, target, data, op, operation)?;
-            self.requested(checked)
-        })
+        self.record(
+            (Primitive::RgetAccumulate, CallTiming::Asks),
+            &operation,
+            || {
+                let both = (origin, Some(result));
+                let checked = self.checked_update(both, target, data, op, operation)?;
+                self.requested(checked)
+            },
+        )
     }
 
     /// Begins an operation, and returns its request. Such operations are for passive epochs alone.
