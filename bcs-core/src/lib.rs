@@ -14,6 +14,7 @@
 //! | [`reduction`] | what a reduction computes, to the bit |
 //! | [`job`] | jobs, nodes, microphases, the handshake of a rank with its node manager |
 //! | [`lockstep`], [`clock`] | threads that run one at a time, in virtual time: ranks of the simulator |
+//! | [`pmi`] | the lines by which launchers and programs of other MPIs find each other |
 //! | [`mapped_code`] | the files from which the code of a process is mapped |
 //! | [`limits`], [`fingerprint`], [`coded`] | bounds; hashes that stand for longer data; enumerations as bytes |
 //! | `prefetch`, `sync` | hints for caches; atomics, those of loom under test |
@@ -45,6 +46,8 @@ pub mod matching;
 pub mod memory;
 #[cfg(not(loom))]
 pub mod one_sided;
+#[cfg(not(loom))]
+pub mod pmi;
 mod prefetch;
 #[cfg(not(loom))]
 pub mod reduction;

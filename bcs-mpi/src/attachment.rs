@@ -11,7 +11,9 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
+use crate::adoption::{self, AdoptedRank, AdoptionError, Lifeline, PmiClient};
 use crate::foreign;
+use crate::pmi_variables;
 use crate::recording::RecorderSetup;
 use crate::shared_memory::SharedMemory;
 use crate::transport::smartmap::{NodeManager, SlotReply};
@@ -25,14 +27,18 @@ use bcs_core::wake::MachinePage;
 use mmds::RecorderLayout;
 use mmds::Selection;
 use mmds::selection::SelectionError;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::FdFlags;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketType, recvmsg, sendmsg, sockopt,
 };
+use rustix::time::Timespec;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Why the node manager did not accept this rank.
 #[derive(Debug, thiserror::Error)]
@@ -67,10 +73,17 @@ pub(crate) enum AttachError {
     /// The memory from the node manager cannot be mapped.
     #[error(transparent)]
     Map(#[from] MapError),
+    /// Another launcher has started this process, and the job cannot be formed.
+    #[error(transparent)]
+    Adoption(#[from] AdoptionError),
 }
 
 /// The value of the variable for processes that a rank starts.
 const TAKEN: &str = "taken";
+
+/// The time that our launcher has to end a job of another launcher after MPI_Abort. It needs
+/// milliseconds.
+const ABORT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The longest answer to a request other than Hello.
 const ANSWER_BYTES: usize = 64;
@@ -79,6 +92,15 @@ const ANSWER_BYTES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct NodeManagerLink {
     socket: OwnedFd,
+    /// The rest, if another launcher has started this process.
+    elsewhere: Option<StartedElsewhere>,
+}
+
+/// The ties of a rank to the launcher that has started it.
+#[derive(Debug)]
+struct StartedElsewhere {
+    launcher: Mutex<PmiClient>,
+    _lifeline: Lifeline,
 }
 
 /// A rank that the node manager has accepted.
@@ -108,9 +130,13 @@ impl Attachment {
                     unsafe { std::env::set_var(SLOT_VARIABLE, "") };
                 }
                 slot::hide_folder_from_children();
+                pmi_variables::hide_from_children();
                 Self::over(socket).map(Some)
             }
-            Err(std::env::VarError::NotPresent) => Ok(None),
+            Err(std::env::VarError::NotPresent) => match adoption::find()? {
+                None => Ok(None),
+                Some(adopted) => Self::adopted(adopted).map(Some),
+            },
             Err(std::env::VarError::NotUnicode(value)) => Err(AttachError::NoSocket {
                 value: value.to_string_lossy().into_owned(),
                 reason: "not a number".to_owned(),
@@ -118,8 +144,40 @@ impl Attachment {
         }
     }
 
+    /// Connects to the node manager of a rank that another launcher has started.
+    fn adopted(adopted: AdoptedRank) -> Result<Self, AttachError> {
+        let AdoptedRank {
+            rank,
+            socket,
+            pmi,
+            launcher,
+        } = adopted;
+        let (lifeline, theirs) = Lifeline::new().map_err(|source| AttachError::Socket {
+            what: "make a lifeline to",
+            source,
+        })?;
+        let link = NodeManagerLink {
+            socket,
+            elsewhere: Some(StartedElsewhere {
+                launcher: Mutex::new(pmi),
+                _lifeline: lifeline,
+            }),
+        };
+        link.say_with(&FromRank::Join { rank }, Some(theirs.as_fd()))?;
+        drop(theirs);
+        let attached = Self::with_link(link);
+        drop(launcher);
+        attached
+    }
+
     fn over(socket: OwnedFd) -> Result<Self, AttachError> {
-        let link = NodeManagerLink { socket };
+        Self::with_link(NodeManagerLink {
+            socket,
+            elsewhere: None,
+        })
+    }
+
+    fn with_link(link: NodeManagerLink) -> Result<Self, AttachError> {
         let (slot, no_slot) = match slot::own() {
             Some(Ok(own)) => (
                 Some(own.fd()),
@@ -232,7 +290,33 @@ fn inherited(value: String) -> Result<OwnedFd, AttachError> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
+/// Locks the connection, which a panic of another thread cannot spoil.
+fn lock(launcher: &Mutex<PmiClient>) -> MutexGuard<'_, PmiClient> {
+    launcher.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl NodeManagerLink {
+    /// Tells another launcher, if it has started this process, that the rank has finalized.
+    pub(crate) fn finalize_elsewhere(&self) {
+        if let Some(elsewhere) = &self.elsewhere {
+            // If it is gone, nobody has to know.
+            let _gone = lock(&elsewhere.launcher).finalize();
+        }
+    }
+
+    /// Ends the job by another launcher, if that has started this process. Our own launcher, which
+    /// the node manager has notified, prints the reason and does it. If it is gone, we do it.
+    pub(crate) fn abort_elsewhere(&self, code: i32) {
+        if let Some(elsewhere) = &self.elsewhere {
+            let patience = Timespec::try_from(ABORT_PATIENCE).expect("a second");
+            let _killed_here = poll(
+                &mut [PollFd::new(&self.socket, PollFlags::RDHUP)],
+                Some(&patience),
+            );
+            lock(&elsewhere.launcher).abort(code);
+        }
+    }
+
     /// Sends a message. The kernel adds the identity of the sender.
     pub(crate) fn say(&self, what: &FromRank) -> Result<(), AttachError> {
         self.say_with(what, None)
@@ -335,6 +419,7 @@ impl NodeManager for NodeManagerLink {
             reason: reason.to_owned(),
             address: foreign::address(),
         });
+        self.abort_elsewhere(code);
     }
 }
 

@@ -52,6 +52,7 @@
 //! | [`data`] | where the bytes of messages lie, and how they are copied |
 //! | [`transport::smartmap`] | messages and collectives of the ranks of one node, in each other's memory |
 
+mod adoption;
 mod attachment;
 pub mod bcs;
 mod call_site;
@@ -64,6 +65,7 @@ mod forked;
 pub mod manual;
 pub mod mpi;
 mod other_launchers;
+mod pmi_variables;
 mod recording;
 mod rust;
 mod schedules;

@@ -1,26 +1,38 @@
-//! A program that another library's launcher has started. It finds no node manager, so each of its
-//! processes runs as a world of one rank. That is legal but seldom meant, so the library prints a
-//! warning.
+//! A program that another library's launcher has started without PMI-1. By that its processes would
+//! become a job ([`adoption`](crate::adoption)). So each of them runs as a world of one rank. That
+//! is legal but seldom meant, so the library prints a warning.
 
 use bcs_core::job::handshake::SOCKET_VARIABLE;
 use std::io::Write as _;
 
-/// The variables in which a launcher gives its processes their number and their rank, and the
-/// launcher's usual name.
-type Launcher = (&'static str, &'static str, &'static str);
+/// The variables in which a launcher gives its processes their number and their rank, the
+/// launcher's usual name, and the command that makes it offer PMI-1, if there is one.
+type Launcher = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+);
 
 const LAUNCHERS: [Launcher; 3] = [
     (
         "PMI_SIZE",
         "PMI_RANK",
         "the mpiexec of MPICH or another library",
+        None,
     ),
     (
         "OMPI_COMM_WORLD_SIZE",
         "OMPI_COMM_WORLD_RANK",
         "the mpirun of Open MPI",
+        None,
     ),
-    ("SLURM_NTASKS", "SLURM_PROCID", "Slurm's srun or sbatch"),
+    (
+        "SLURM_NTASKS",
+        "SLURM_PROCID",
+        "Slurm's srun or sbatch",
+        Some("srun --mpi=pmi2"),
+    ),
 ];
 
 /// Prints the warning on standard error if this process is the first of several that such a
@@ -38,13 +50,15 @@ pub(crate) fn tell_who_is_alone() {
 
 fn line(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let number = |name| variable(name)?.trim().parse::<u64>().ok();
-    LAUNCHERS.iter().find_map(|&(size, rank, launcher)| {
+    LAUNCHERS.iter().find_map(|&(size, rank, launcher, other)| {
         let count = number(size).filter(|&count| count > 1)?;
         // One process is enough to print it.
         (number(rank).unwrap_or(0) == 0).then(|| {
+            let other = other.map(|command| format!("`{command} -n {count}` or "));
+            let other = other.unwrap_or_default();
             format!(
-                "bcs-mpi: this program runs alone, as rank 0 of 1: {size}={count} is of {launcher}, which knows \
-                 nothing of BCS-MPI; start it with `bcs run -n {count}`"
+                "bcs-mpi: this program runs alone, as rank 0 of 1: {size}={count} is of {launcher}, which offers \
+                 it no PMI-1 (PMI_FD); start it with {other}`bcs run -n {count}`"
             )
         })
     })

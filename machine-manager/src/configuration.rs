@@ -232,7 +232,8 @@ fn is_hidden(file: &Path, error: &std::io::Error) -> bool {
 
 /// Returns whether a variable is read elsewhere: by the runtime itself, by builds, or by tests.
 fn is_read_elsewhere(name: &str) -> bool {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
+        "BCS_COMMAND",
         "BCS_HOST_NAME",
         "BCS_MACHINE_PROFILE",
         "BCS_NODE_NAME",

@@ -3,6 +3,7 @@
 //! One OS thread and one poll. It owns the node managers' sockets and processes, the standard
 //! streams and the signals; [`JobControl`] decides what to do about an event.
 
+use crate::adoption::ForeignLauncher;
 use crate::control_group::ControlGroup;
 use crate::deadlock_detector::{DeadlockDetector, DetectorFinding, WaitGraph};
 use crate::exit_code;
@@ -14,6 +15,7 @@ use crate::launch::{ManagerHandle, StartedJob};
 use crate::leak_reporter::LeakReporter;
 use crate::live::control_socket::{ControlPollSource, ControlSocket};
 use crate::output::{Output, OutputError};
+use crate::pmi_exchange::{PmiDelivery, PmiExchange};
 use crate::quantities::GivenQuantity;
 use crate::signals::Signals;
 use crate::standard_output::unwritable;
@@ -23,7 +25,8 @@ use crate::verdict::Verdict;
 use anyhow::Context as _;
 use bcs_core::job::{NicThreading, NodeId};
 use node_manager::control::{
-    Frame, FrameReadOutcome, FromManager, SlotReport, Stream, ToManager, UserSignal,
+    Frame, FrameReadOutcome, FromManager, PmiTraffic, RankFailureKind, SlotReport, Stream,
+    ToManager, UserSignal,
 };
 use node_manager::limits::{
     IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES, RECORDING_GRACE,
@@ -70,6 +73,10 @@ pub struct Dispatcher {
     at_finalize: LeakReporter,
     /// Whether ranks use another MPI.
     foreign_mpi: ForeignMpi,
+    /// The data that programs of other MPIs have put.
+    pmi: PmiExchange,
+    /// The launcher that has started the ranks, if it is another one.
+    foreign_launcher: Option<ForeignLauncher>,
     /// The control group that limits the memory of processes here.
     control_group: Option<ControlGroup>,
     /// Finds lines of programs whose places are addresses.
@@ -78,6 +85,8 @@ pub struct Dispatcher {
     hints: bool,
     /// Whether the job is over and the user does not want to read the rest of its output.
     impatient: bool,
+    /// Whether the final message was printed.
+    is_told: bool,
     buffer: Vec<u8>,
 }
 
@@ -103,6 +112,8 @@ pub struct DispatcherOptions {
     /// Children that this process had before the job: a shell may have had them before it became
     /// `bcs run`.
     pub spared: Vec<Pid>,
+    /// The launcher that has started the ranks, if it is another one.
+    pub foreign_launcher: Option<ForeignLauncher>,
 }
 
 /// The policy for a job in which no rank can ever go on.
@@ -146,6 +157,7 @@ impl Dispatcher {
             hints,
             signals,
             spared,
+            foreign_launcher,
         } = surroundings;
         let managers = launched.managers.len();
         let lookout = DeadlockDetector::new(
@@ -178,10 +190,13 @@ impl Dispatcher {
             on_deadlock,
             at_finalize,
             foreign_mpi: ForeignMpi::default(),
+            pmi: PmiExchange::default(),
+            foreign_launcher,
             control_group: ControlGroup::own(),
             source: SourceLines::default(),
             hints,
             impatient: false,
+            is_told: false,
             buffer: vec![0; READ_BYTES],
         }
     }
@@ -227,7 +242,9 @@ impl Dispatcher {
                     .as_ref()
                     .filter(|_| verdict.may_be_kernel_kill());
                 let why = group.and_then(ControlGroup::why_killed);
-                if let Some(message) = verdict.message(self.ranks, why.as_deref()) {
+                if let Some(message) = verdict.message(self.ranks, why.as_deref())
+                    && !self.is_told
+                {
                     self.output
                         .add(None, Stream::Err, (message + "\n").into_bytes());
                 }
@@ -434,7 +451,10 @@ impl Dispatcher {
         loop {
             match self.managers[index].reader.frame() {
                 Ok(Some(frame)) => self.handle_message(index, frame),
-                Ok(None) => return more,
+                Ok(None) => {
+                    self.end_elsewhere(index);
+                    return more;
+                }
                 Err(error) => {
                     self.managers[index].control = None;
                     let verdict =
@@ -443,6 +463,20 @@ impl Dispatcher {
                     return false;
                 }
             }
+        }
+    }
+
+    /// Handles the end of a node manager that is no child of ours, if its connection is over.
+    fn end_elsewhere(&mut self, index: usize) {
+        let manager = &mut self.managers[index];
+        if manager.is_elsewhere && manager.control.is_none() {
+            manager.is_elsewhere = false;
+            self.door.iter_mut().for_each(|door| door.gone(index));
+            let how = match self.control.may_end() {
+                true => Ok(()),
+                false => Err(self.manager_verdict(index, "has closed its connection".into())),
+            };
+            self.handle(JobEvent::ManagerEnded(index, how));
         }
     }
 
@@ -528,6 +562,23 @@ impl Dispatcher {
                     self.say(&[slow_road(rank, why.as_deref())]);
                 }
                 return;
+            }
+            Frame::Message(FromManager::Pmi(request)) => {
+                return match self.pmi.handle(*request) {
+                    None => {}
+                    Some(PmiDelivery::All(answer)) => {
+                        self.tell_all(&ToManager::Pmi(Box::new(answer)));
+                    }
+                    Some(PmiDelivery::Asker(answer)) => {
+                        self.managers[index].tell(&ToManager::Pmi(Box::new(answer)));
+                    }
+                };
+            }
+            Frame::Message(FromManager::PmiTraffic(PmiTraffic { gets, upward })) => {
+                let who = self.managers[index].name(self.nic_host);
+                return self.say(&[format!(
+                    "{who} has answered {gets} PMI gets, and has sent {upward} PMI requests on"
+                )]);
             }
             Frame::Message(FromManager::NoDump(why)) => {
                 self.say(&[why]);
@@ -646,6 +697,7 @@ impl Dispatcher {
                 self.timeout = None;
                 self.lookout = None;
                 self.deadline = Some(Instant::now() + self.kill_delay + self.grace);
+                self.tell_foreign_launcher();
                 self.tell_all(&ToManager::Terminate);
             }
             Action::PassOn(signal) => self.tell_all(&ToManager::Signal(signal)),
@@ -657,8 +709,37 @@ impl Dispatcher {
                 {
                     let _ = rustix::process::kill_process(manager.pid, Signal::KILL);
                 }
+                // Others end when they find their connection closed.
+                for index in 0..self.managers.len() {
+                    if self.managers[index].is_elsewhere {
+                        self.managers[index].control = None;
+                        self.end_elsewhere(index);
+                    }
+                }
             }
         }
+    }
+
+    /// Tells the launcher that has started the ranks why and how the job ends. If a rank has ended
+    /// by itself, it finds that itself.
+    fn tell_foreign_launcher(&mut self) {
+        let (Some(launcher), Some(verdict)) = (&self.foreign_launcher, self.control.verdict())
+        else {
+            return;
+        };
+        if let Verdict::Rank(failure) = verdict
+            && !matches!(failure.what, RankFailureKind::Aborted { .. })
+        {
+            return;
+        }
+        // It ends the job at once, and with it what reads our output. So we write before that.
+        let message = verdict.message(self.ranks, None);
+        let _the_end_is_told_again = self.output.write();
+        if let Some(message) = message {
+            launcher.print(&message);
+        }
+        self.is_told = true;
+        launcher.abort(verdict.exit_code());
     }
 
     /// Prints lines to the user.

@@ -1,5 +1,6 @@
 //! Starts the processes of a job: its node managers.
 
+use crate::adoption::AdoptedJob;
 use crate::hosts::{self, Hosts, Limits, StandardError};
 use crate::verdict::manager_name;
 use anyhow::Context as _;
@@ -51,6 +52,8 @@ pub struct JobPlan {
     pub record: Selection,
     /// The hosts of the nodes, unless all are emulated here, in shared memory.
     pub hosts: Option<Hosts>,
+    /// The ranks that another launcher has started, if it has.
+    pub adopted: Option<AdoptedJob>,
 }
 
 /// A node manager as the launcher knows it.
@@ -64,6 +67,8 @@ pub struct ManagerHandle {
     pub pid: rustix::process::Pid,
     /// See `pid`.
     pub pidfd: Option<OwnedFd>,
+    /// Whether it is no child of ours: the end of its connection is its end.
+    pub is_elsewhere: bool,
     /// The control socket, until its other end is closed.
     pub control: Option<OwnedFd>,
     /// The standard error of the command that starts it on its host.
@@ -139,13 +144,24 @@ pub fn launch(
     input: BorrowedFd<'_>,
     limits: Limits<'_>,
 ) -> anyhow::Result<StartedJob> {
-    let (mut managers, page) = match &job.hosts {
-        None => {
-            let (managers, page) = start_here(&job, input)?;
+    let mut adopted = job.adopted.take();
+    let door = adopted.as_ref().map(|adopted| adopted.door.as_fd());
+    let (mut managers, page) = match (&job.hosts, door) {
+        (None, _) => {
+            let (managers, page) = start_here(&job, input, door)?;
             (managers, Some(page))
         }
-        Some(hosts) => (start_there(&job, hosts, limits)?, None),
+        (Some(hosts), None) => (start_there(&job, hosts, limits)?, None),
+        (Some(hosts), Some(door)) => (vec![start_first(hosts, door)?], None),
     };
+    match (&mut adopted, &job.hosts) {
+        (Some(adopted), Some(hosts)) => {
+            managers.extend(adopted.await_node_managers(hosts, limits)?);
+            hosts::await_greetings(hosts, &mut managers, &job.placement, limits)?;
+        }
+        (Some(adopted), None) => adopted.has_started(),
+        (None, _) => {}
+    }
     // Measure while they load.
     let bandwidth = job.measure.then(machine_profile::link_bandwidth);
     if let Some(measured) = &bandwidth {
@@ -160,6 +176,12 @@ pub fn launch(
             limits,
         )?),
     };
+    if let Some(machines) = &machines {
+        let elsewhere = managers.iter_mut().zip(machines.processes());
+        for (manager, pid) in elsewhere.filter(|(manager, _)| manager.is_elsewhere) {
+            manager.pid = rustix::process::Pid::from_raw(pid).unwrap_or(manager.pid);
+        }
+    }
     let name = job_name();
     for (party, manager) in managers.iter_mut().enumerate() {
         let start = JobStart {
@@ -244,7 +266,7 @@ fn start_there(
     let mut managers: Vec<ManagerHandle> = Vec::new();
     for wave in hosts.waves(parts(job)) {
         let started = wave.into_iter();
-        let started = started.map(|nodes| start_one_there(&mut spawner, hosts, nodes));
+        let started = started.map(|nodes| start_one_there(&mut spawner, hosts, nodes, None));
         let mut started = started.collect::<anyhow::Result<Vec<ManagerHandle>>>()?;
         hosts::await_greetings(hosts, &mut started, &job.placement, limits)?;
         managers.append(&mut started);
@@ -253,10 +275,23 @@ fn start_there(
     Ok(managers)
 }
 
+/// Starts the node manager of node 0, whose ranks come through this door, on this machine.
+fn start_first(hosts: &Hosts, door: BorrowedFd<'_>) -> anyhow::Result<ManagerHandle> {
+    let here = Hosts {
+        names: None,
+        ..hosts.clone()
+    };
+    let first = vec![NodeId(0)];
+    let mut started = start_one_there(&mut Spawner::default(), &here, first, Some(door))?;
+    started.host = hosts.host_of(NodeId(0)).map(str::to_owned);
+    Ok(started)
+}
+
 fn start_one_there(
     spawner: &mut Spawner,
     hosts: &Hosts,
     nodes: Vec<NodeId>,
+    door: Option<BorrowedFd<'_>>,
 ) -> anyhow::Result<ManagerHandle> {
     let host = hosts.host_of(nodes[0]).map(str::to_owned);
     let (near, far) = control_socket()?;
@@ -274,7 +309,7 @@ fn start_one_there(
         .map_or(rustix::stdio::stderr(), |pipe| pipe.as_fd());
     let setup = Setup {
         standard: [far.as_fd(), far.as_fd(), stderr],
-        inherited: &[],
+        inherited: door.as_slice(),
         // An ssh that waits for a host does not notice our end, so the kernel kills it. A node
         // manager notices, and resets this.
         dies_with_parent: host.is_some(),
@@ -283,7 +318,7 @@ fn start_one_there(
         variables: &[c"BCS_SLOT="],
     };
     let started = hosts
-        .image(host.as_deref())
+        .image(host.as_deref(), door.is_some())
         .and_then(|image| spawner.spawn(&image, &setup));
     let SpawnedProcess { pid, pidfd } = started.with_context(|| match &host {
         Some(host) => format!("failed to start {} for host {host}", hosts.launcher[0]),
@@ -294,6 +329,7 @@ fn start_one_there(
         host,
         pid,
         pidfd: Some(pidfd),
+        is_elsewhere: false,
         control: Some(near),
         standard_error: ours,
         reader: FrameReader::default(),
@@ -311,13 +347,16 @@ fn control_socket() -> anyhow::Result<(OwnedFd, OwnedFd)> {
 fn start_here(
     job: &JobPlan,
     input: BorrowedFd<'_>,
+    door: Option<BorrowedFd<'_>>,
 ) -> anyhow::Result<(Vec<ManagerHandle>, MachinePage)> {
     let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
     let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
     let profile = machine_profile::wait_costs()?.found.profile();
     let (page_fd, page) = MachinePage::create(nodes, cores, profile)?;
     let (segment_fd, _) = Segment::create(nodes, ranks)?;
-    let managers = start_managers(job, parts(job), input, &page_fd, &segment_fd)?;
+    let mut shared = vec![page_fd.as_fd(), segment_fd.as_fd()];
+    shared.extend(door);
+    let managers = start_managers(job, parts(job), input, &shared)?;
     Ok((managers, page))
 }
 
@@ -325,17 +364,14 @@ fn start_managers(
     job: &JobPlan,
     parts: Vec<Vec<NodeId>>,
     input: BorrowedFd<'_>,
-    page: &OwnedFd,
-    segment: &OwnedFd,
+    shared: &[BorrowedFd<'_>],
 ) -> anyhow::Result<Vec<ManagerHandle>> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .context("failed to open /dev/null")?;
-    let image = Image::new(
-        "/proc/self/exe".as_ref(),
-        &["bcs", "node-manager"],
-        [],
-        None,
-    )?;
+    let mut words = vec!["bcs", "node-manager"];
+    // Its last descriptor is the door of its ranks.
+    words.extend((shared.len() > 2).then_some(node_manager::ADOPTING));
+    let image = Image::new("/proc/self/exe".as_ref(), &words, [], None)?;
     let mut spawner = Spawner::default();
     let reading = match job.input {
         InputReader::Rank(rank) => job.placement.node_of(rank),
@@ -345,6 +381,7 @@ fn start_managers(
     for nodes in parts {
         let (near, far) = control_socket()?;
         let reads = reading.is_some_and(|node| nodes.contains(&node));
+        let inherited = [&[far.as_fd()], shared].concat();
         let setup = Setup {
             // It writes to standard error only in a panic; the output of ranks comes over the
             // socket.
@@ -353,7 +390,7 @@ fn start_managers(
                 null.as_fd(),
                 rustix::stdio::stderr(),
             ],
-            inherited: &[far.as_fd(), page.as_fd(), segment.as_fd()],
+            inherited: &inherited,
             // It must outlive us until it has ended the processes that its ranks have started.
             dies_with_parent: false,
             open_files: None,
@@ -372,6 +409,7 @@ fn start_managers(
             host: None,
             pid,
             pidfd: Some(pidfd),
+            is_elsewhere: false,
             control: Some(near),
             standard_error: None,
             reader: FrameReader::default(),

@@ -32,6 +32,7 @@ macro_rules! eprint {
     }};
 }
 
+pub mod adoption;
 pub mod applications;
 pub mod bench;
 pub mod builtin;
@@ -54,6 +55,7 @@ pub mod leak_reporter;
 pub mod live;
 pub mod output;
 pub mod placing;
+pub mod pmi_exchange;
 pub mod program;
 pub mod quantities;
 pub mod run_header;
@@ -104,12 +106,18 @@ pub fn main() -> ExitCode {
         arguments.splice(..1, ["bcs".into(), "run".into()]);
         return standard_output::with_output_failure(commands::dispatch(name, &arguments));
     }
+    let adopts = arguments
+        .last()
+        .is_some_and(|last| last == node_manager::ADOPTING);
     match arguments.get(1).and_then(|role| role.to_str()) {
-        Some("node-manager") => node_manager::run(),
+        Some("node-manager") => node_manager::run(adopts),
         Some(node_manager::FAR_ROLE) => {
             let parent = arguments.get(2).and_then(|parent| parent.to_str());
-            node_manager::run_far(parent)
+            let parent = parent.filter(|&parent| parent != node_manager::ADOPTING);
+            node_manager::run_far(parent, adopts)
         }
+        Some(adoption::JOB_ROLE) => adoption::main(&arguments[2..]),
+        Some(adoption::NODE_ROLE) => adoption::start_node_manager(&arguments[2..]),
         Some("app") => builtin::main(arguments.split_off(2)),
         _ => standard_output::with_output_failure(commands::dispatch("bcs run", &arguments)),
     }

@@ -8,6 +8,7 @@
 //! Invariants: after the launcher is gone, or has sent Terminate, the process ends by itself. It
 //! never ends before all its descendants have ended, except those that it may not kill.
 
+use crate::adoption::AdoptionError;
 use crate::control::{
     Frame, FrameError, FrameReadOutcome, FromManager, JobStart, RankFailure, RankFailureKind,
     Stream, ToManager, UserSignal,
@@ -21,6 +22,7 @@ use crate::leak_collector::LeakCollector;
 use crate::limits::OUTPUT_QUEUE_BYTES;
 use crate::local_ranks::{self, LocalRanks};
 use crate::nic::{LocalNics, NicError};
+use crate::pmi::{PmiNews, PmiService};
 use crate::rank_connection::RankReadOutcome;
 use crate::rank_process::{HelloSender, RankProcess, RankStage, SlotState};
 use crate::recorder::RankRecorder;
@@ -30,12 +32,13 @@ use crate::surveyor;
 use crate::wait_state_report;
 use bcs_core::clock::now_ns;
 use bcs_core::job::handshake::{FromRank, NodeManagerReply, PROTOCOL_VERSION, Welcome};
+use bcs_core::memory::MapError;
 use bcs_core::wait_state::{LeakReport, Site};
 use bcs_nic::driver::NicHostEvent;
 use bcs_nic::failure::NicFailure;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// An error that stops a node manager which can still send messages.
@@ -49,6 +52,10 @@ pub(crate) enum AgentError {
     Nic(#[from] NicError),
     #[error(transparent)]
     Meeting(#[from] HandshakeError),
+    #[error(transparent)]
+    Adoption(#[from] AdoptionError),
+    #[error("a rank cannot record (--mds): {0}")]
+    Recorder(MapError),
 }
 
 /// Adds the name of a failing call to its error.
@@ -60,6 +67,8 @@ pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AgentError {
 pub(crate) struct Agent {
     pub(crate) link: LauncherLink,
     pub(crate) buffer: Vec<u8>,
+    /// The socket through which ranks of another launcher come, if they do.
+    pub(crate) door: Option<OwnedFd>,
 }
 
 /// The phase that a job is in.
@@ -126,7 +135,10 @@ impl Agent {
             .map_err(kernel("failed to watch the launcher"))?;
         // Ranks first: they load while the NIC starts, and this is still the process's only OS
         // thread.
-        let (crew, not_started) = local_ranks::start(&start, &watch)?;
+        let (crew, not_started) = match self.door.take() {
+            Some(door) => (local_ranks::adopt(&start, &watch, &door, &self.link)?, None),
+            None => local_ranks::start(&start, &watch)?,
+        };
         let nic = LocalNics::start(&start, inherited, joined)?;
         watch
             .add(nic.news.fd(), EventSource::Nic)
@@ -134,6 +146,7 @@ impl Agent {
         if let Some(message) = not_started {
             self.link.writer.message(&message);
         }
+        let pmi = PmiService::new(&start, &crew.ranks);
         let mut shift = JobRun {
             link: &mut self.link,
             buffer: &mut self.buffer,
@@ -147,6 +160,7 @@ impl Agent {
             slow_road_said: false,
             slots_said: false,
             foreign: ForeignMpi::default(),
+            pmi,
         };
         shift.run_until_ended()?;
         shift.report_slots(true);
@@ -174,6 +188,8 @@ struct JobRun<'a> {
     slots_said: bool,
     /// Whether ranks use another MPI.
     foreign: ForeignMpi,
+    /// The PMI server.
+    pmi: PmiService,
 }
 
 impl JobRun<'_> {
@@ -227,6 +243,7 @@ impl JobRun<'_> {
                 self.input_taken(taken)?;
             }
             EventSource::Output(index, stream) => self.read_output(index, stream),
+            EventSource::Pmi(index) => self.listen_to_pmi(index),
         }
         Ok(())
     }
@@ -282,6 +299,11 @@ impl JobRun<'_> {
                         self.link.writer.message(&part);
                     }
                 }
+                Frame::Message(ToManager::Pmi(answer)) => {
+                    let LauncherLink { writer, .. } = &mut *self.link;
+                    let news = self.pmi.answer(*answer, &self.crew.ranks, writer);
+                    self.pmi_happened(news);
+                }
                 Frame::Message(
                     ToManager::Start(_) | ToManager::Handshake(_) | ToManager::TestSharedMemory(_),
                 )
@@ -304,12 +326,16 @@ impl JobRun<'_> {
     fn rank_ended(&mut self, index: usize) {
         let rank = &mut self.crew.ranks[index];
         let Some(pidfd) = &rank.pidfd else { return };
+        if rank.elsewhere.is_some() {
+            return self.elsewhere_ended(index);
+        }
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let Ok(Some(status)) = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), look) else {
             return;
         };
         // Report the rank's last messages and output before its death.
         self.converse(index);
+        self.listen_to_pmi(index);
         for stream in [Stream::Out, Stream::Err] {
             self.crew
                 .drain(index, stream, self.buffer, &mut self.link.writer);
@@ -332,6 +358,20 @@ impl JobRun<'_> {
             .for_each(|news| self.link.writer.message(news));
         if let Some(what) = end {
             self.fail(index, what);
+        }
+    }
+
+    /// Handles the end of a rank that another launcher has started, and whose exit code it knows.
+    fn elsewhere_ended(&mut self, index: usize) {
+        self.converse(index);
+        let rank = &mut self.crew.ranks[index];
+        self.nic.withdraw_pid(rank.rank);
+        rank.ended_ns = Some(now_ns());
+        if let Some(pidfd) = rank.pidfd.take() {
+            self.watch.remove(&pidfd);
+        }
+        if !matches!(rank.stage, RankStage::Finalized) {
+            self.fail(index, RankFailureKind::NotFinalized);
         }
     }
 
@@ -387,6 +427,26 @@ impl JobRun<'_> {
         }
     }
 
+    /// Reads all PMI requests that a rank has sent.
+    fn listen_to_pmi(&mut self, index: usize) {
+        let LauncherLink { writer, .. } = &mut *self.link;
+        let ranks = &self.crew.ranks;
+        let (news, is_over) = self.pmi.read(index, ranks, self.buffer, writer);
+        if is_over {
+            self.watch.remove(ranks[index].pmi.fd());
+        }
+        self.pmi_happened(news);
+    }
+
+    fn pmi_happened(&mut self, news: Vec<PmiNews>) {
+        for news in news {
+            match news {
+                PmiNews::Stage(index, stage) => self.crew.ranks[index].pmi_stage = stage,
+                PmiNews::Failed(index, what) => self.fail(index, what),
+            }
+        }
+    }
+
     /// Reads all messages that a rank has sent.
     fn converse(&mut self, index: usize) {
         self.listen_to_rank(index);
@@ -419,6 +479,8 @@ impl JobRun<'_> {
                     self.report_slow_copies(index, place)
                 }
                 RankReadOutcome::Message(FromRank::Code(code), _, _) => rank.code = code,
+                // It has joined.
+                RankReadOutcome::Message(FromRank::Join { .. }, _, _) => {}
                 // Invalid words affect only the rank that sent them.
                 RankReadOutcome::Message(FromRank::Leaks(words), _, _) => {
                     rank.left = LeakReport::decode(&words)
@@ -479,7 +541,9 @@ impl JobRun<'_> {
         let answered = match &memory {
             None => rank.conversation.answer(&answer, &[]),
             Some(memory) => {
-                let caller = caller(rank.pid, pid, index, &self.watch);
+                // Nobody reports the death of a process that is no child of ours.
+                let started = rank.elsewhere.is_none().then_some(rank.pid);
+                let caller = caller(started, pid, index, &self.watch);
                 if let SlotState::Slot { fd, .. } = &slot {
                     let mut here = self.start.placement.ranks_of(rank.node);
                     let place = here.position(|rank| rank == number);
@@ -594,6 +658,7 @@ impl JobRun<'_> {
             mut crew,
             nic,
             phase,
+            pmi,
             ..
         } = self;
         crew.signal(Signal::KILL);
@@ -615,6 +680,9 @@ impl JobRun<'_> {
         let brought = nic.inbound_bytes();
         if start.verbose && brought.all() > 0 {
             link.writer.message(&FromManager::InboundBytes(brought));
+        }
+        if let Some(traffic) = pmi.traffic().filter(|_| start.verbose) {
+            link.writer.message(&FromManager::PmiTraffic(traffic));
         }
         // After a failure the NICs' tables are not empty anyway, and nobody waits without limit for
         // a NIC that may have failed.
@@ -654,9 +722,9 @@ fn nic_failed(failure: NicFailure) -> FromManager {
     }
 }
 
-/// Finds which process has sent Hello for a rank whose started process is `started`.
-fn caller(started: Pid, caller: Pid, index: usize, watch: &EventPoll) -> HelloSender {
-    if caller == started {
+/// Finds which process has sent Hello for a rank whose process that we have started is `started`.
+fn caller(started: Option<Pid>, caller: Pid, index: usize, watch: &EventPoll) -> HelloSender {
+    if started == Some(caller) {
         return HelloSender::Started;
     }
     let watched = rustix::process::pidfd_open(caller, PidfdFlags::empty()).and_then(|pidfd| {

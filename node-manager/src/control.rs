@@ -3,6 +3,8 @@
 
 pub use crate::frames::{Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting};
 
+pub use crate::pmi::{PmiAnswer, PmiRequest, PmiTraffic};
+
 use crate::rank_cores::RankCores;
 use crate::survey::SurveyPart;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
@@ -21,6 +23,11 @@ pub const CONTROL_FD: i32 = 3;
 pub const PAGE_FD: i32 = 4;
 /// A node manager inherits the segment of the fabric as this descriptor.
 pub const SEGMENT_FD: i32 = 5;
+
+/// A node manager that adopts ranks inherits the socket to which they connect as this descriptor.
+pub const DOOR_FD: i32 = 6;
+/// The same of a node manager that gets its data from its standard input.
+pub const FAR_DOOR_FD: i32 = 3;
 
 /// A message of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +58,8 @@ pub enum ToManager {
     StrikeSlice,
     /// Report all that is known of the ranks, in the survey of this number.
     Survey(u32),
+    /// An answer to a [`FromManager::Pmi`], of this node manager or of others.
+    Pmi(Box<PmiAnswer>),
 }
 
 /// The data that a node manager needs before the machines of a job can be joined.
@@ -247,8 +256,8 @@ pub enum FromManager {
     /// Whether it can map the shared memory of each party: the answer to
     /// [`ToManager::TestSharedMemory`].
     MappableMemory(Vec<bool>),
-    /// A rank uses another MPI, and no process of this node manager's ranks has called our
-    /// MPI_Init. Sent once, when such a rank or every rank has ended.
+    /// A rank uses another MPI, and no process of this node manager's ranks has joined the job.
+    /// Sent once, when such a rank or every rank has ended.
     ForeignMpi {
         /// The rank.
         rank: u32,
@@ -257,7 +266,7 @@ pub enum FromManager {
         /// The library of the other MPI.
         library: String,
     },
-    /// None of its ranks has called MPI_Init. Sent before [`FromManager::AllDone`].
+    /// None of its ranks has joined the job. Sent before [`FromManager::AllDone`].
     NoneJoined,
     /// All its ranks have ended well.
     AllDone,
@@ -308,6 +317,10 @@ pub enum FromManager {
     /// How bytes of messages from other machines came to its ranks. Sent at the end, if there were
     /// any.
     InboundBytes(InboundBytes),
+    /// A request of its ranks, which are programs of another MPI.
+    Pmi(Box<PmiRequest>),
+    /// How many such requests there were. Sent at the end, if there were any.
+    PmiTraffic(PmiTraffic),
     /// Recorded data of its ranks or nodes is lost, at least in part, with the reason. The job does
     /// not fail by that.
     NoDump(String),

@@ -25,9 +25,11 @@ pub(crate) enum EventSource {
     Output(usize, Stream),
     /// A rank's input has room, or no reader any more.
     Input(usize),
+    /// A PMI request of a rank.
+    Pmi(usize),
 }
 
-const KINDS: u64 = 8;
+const KINDS: u64 = 9;
 
 impl EventSource {
     fn encode(self) -> u64 {
@@ -40,6 +42,7 @@ impl EventSource {
             Self::Output(index, Stream::Out) => (5, index),
             Self::Output(index, Stream::Err) => (6, index),
             Self::Input(index) => (7, index),
+            Self::Pmi(index) => (8, index),
         };
         kind + KINDS * index as u64
     }
@@ -54,7 +57,8 @@ impl EventSource {
             4 => Self::Conversation(index),
             5 => Self::Output(index, Stream::Out),
             6 => Self::Output(index, Stream::Err),
-            _ => Self::Input(index),
+            7 => Self::Input(index),
+            _ => Self::Pmi(index),
         }
     }
 }
@@ -135,6 +139,7 @@ mod tests {
             EventSource::Output(3, Stream::Out),
             EventSource::Output(1, Stream::Err),
             EventSource::Input(2),
+            EventSource::Pmi(5),
         ] {
             assert_eq!(EventSource::decode(source.encode()), source);
         }

@@ -1,4 +1,5 @@
-//! Programs of another MPI: under our launcher each of their processes is a world of one rank.
+//! Programs of another MPI that do not join the job by PMI ([`pmi`](crate::pmi)): under our
+//! launcher each of their processes is a world of one rank.
 //!
 //! Such a program sees no error. So it ends well, and has not computed what it should have. So we
 //! look at processes that have not joined the job: at the libraries that they have mapped while

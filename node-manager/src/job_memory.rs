@@ -54,7 +54,11 @@ pub(crate) fn take_standard() -> Result<ControlChannel, Errno> {
 /// The first number after the standard descriptors.
 const FIRST_OWN: RawFd = 3;
 
-fn take(number: RawFd) -> Result<OwnedFd, Errno> {
+/// Takes an inherited descriptor. Call it once for each, before anything else opens a file.
+///
+/// # Errors
+/// There is no such descriptor.
+pub fn take(number: RawFd) -> Result<OwnedFd, Errno> {
     // SAFETY: lent only to a call that tests whether it is open.
     let lent = unsafe { BorrowedFd::borrow_raw(number) };
     // Ranks must not inherit it: they would keep the control socket open, or write the segment.

@@ -23,6 +23,7 @@
 //!
 //! Nothing has a name in a file system: sockets are pairs, memory is memfds.
 
+mod adoption;
 mod agent;
 mod byte_stream;
 pub mod control;
@@ -43,6 +44,7 @@ mod lost_launcher;
 pub mod machine_profile;
 pub mod nic;
 mod output;
+pub mod pmi;
 pub mod preload;
 mod process;
 pub mod program_file;
@@ -62,4 +64,5 @@ mod surveyor;
 mod threads;
 mod wait_state_report;
 
-pub use process::{FAR_ROLE, run, run_far};
+pub use job_memory::take as take_inherited;
+pub use process::{ADOPTING, FAR_ROLE, run, run_far};

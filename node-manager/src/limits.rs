@@ -51,9 +51,19 @@ pub const WRITE_BUFFER_BYTES: usize = 512;
 pub const OUTPUT_QUEUE_BYTES: usize = 256 << 10;
 
 /// The descriptors of a node manager per rank: a pidfd of the started process, one of the process
-/// that called MPI_Init and one for the memory of that, its socket, its slot, its NIC memory if
-/// NICs of other processes read it, its recorder, and the pipes of its three standard streams.
-pub const DESCRIPTORS_PER_RANK: u64 = 10;
+/// that called MPI_Init and one for the memory of that, its socket, its PMI socket, its slot, its
+/// NIC memory if NICs of other processes read it, its recorder, and the pipes of its three standard
+/// streams.
+pub const DESCRIPTORS_PER_RANK: u64 = 11;
+
+/// The most bytes that all ranks of a job together may put into their PMI key-value space, each the
+/// same part. Each node manager holds a copy, and the pairs of one barrier travel in one frame. A
+/// rank of the largest job has a KiB, and an address of MPICH or Intel MPI has 100 to 300 bytes.
+pub const PMI_SPACE_BYTES: usize = 16 << 20;
+
+/// The most names that the ranks of a job may publish at once. Each is for a server that other jobs
+/// find, so a job has few; a name and its port take at most a line of PMI.
+pub const PMI_NAMES: usize = 1024;
 
 /// The number of characters that are passed on of a rank's reason for having no slot.
 pub const MAX_REASON: usize = 300;
@@ -86,6 +96,12 @@ const SIGHTING_BYTES: usize = (3 + wait_state::WAIT_STATE_WORDS) * 10;
 
 // A node manager may have all ranks of a job, and all of them may be blocked.
 const _: () = assert!(64 + MAX_RANKS * SIGHTING_BYTES <= MAX_FRAME_BYTES);
+
+/// The bytes that a pair of the key-value space adds to its own in a frame: two lengths.
+pub(crate) const PMI_PAIR_OVERHEAD: usize = 4;
+
+// A frame also holds the name of a group, which is shorter than a line.
+const _: () = assert!(PMI_SPACE_BYTES + 2 * bcs_core::pmi::LINE_BYTES <= MAX_FRAME_BYTES);
 
 // Its wait state, its pending operations, and the counters of its recorder with a place in its
 // source.

@@ -1,9 +1,11 @@
 //! The ranks of this process's nodes, and the flow of their output.
 
+use crate::adoption;
 use crate::agent::{AgentError, kernel};
 use crate::control::{FrameWriter, FromManager, JobStart, Stream};
 use crate::event_poll::{EventPoll, EventSource};
 use crate::input_pipes::InputPipes;
+use crate::launcher_link::LauncherLink;
 use crate::limits::{OUTPUT_QUEUE_BYTES, PROMPT_PATIENCE, READ_BYTES};
 use crate::output::OutputPipe;
 use crate::rank_process::RankProcess;
@@ -13,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
 /// The ranks.
@@ -28,23 +30,38 @@ pub(crate) struct LocalRanks {
     prompts: BTreeMap<(usize, Stream), Instant>,
 }
 
+/// Returns the ranks of this node manager, with their nodes.
+fn placed(start: &JobStart) -> Vec<(NodeId, u32)> {
+    start
+        .nodes
+        .iter()
+        .flat_map(|&node| start.placement.ranks_of(node).map(move |rank| (node, rank)))
+        .collect()
+}
+
+/// Takes the ranks that another launcher has started, and that come through the door.
+pub(crate) fn adopt(
+    start: &JobStart,
+    watch: &EventPoll,
+    door: &OwnedFd,
+    link: &LauncherLink,
+) -> Result<LocalRanks, AgentError> {
+    let mut crew = LocalRanks::with_room(0);
+    for rank in adoption::adopt(start, &placed(start), door, link)? {
+        crew.add(rank, watch)
+            .map_err(kernel("failed to watch a rank"))?;
+    }
+    Ok(crew)
+}
+
 /// Starts the ranks. If one cannot be started, returns the report; the others stay until the
 /// launcher has got it.
 pub(crate) fn start(
     start: &JobStart,
     watch: &EventPoll,
 ) -> Result<(LocalRanks, Option<FromManager>), AgentError> {
-    let placed: Vec<(NodeId, u32)> = start
-        .nodes
-        .iter()
-        .flat_map(|&node| start.placement.ranks_of(node).map(move |rank| (node, rank)))
-        .collect();
-    let mut crew = LocalRanks {
-        ranks: Vec::with_capacity(placed.len()),
-        input: InputPipes::default(),
-        held: Vec::new(),
-        prompts: BTreeMap::new(),
-    };
+    let placed = placed(start);
+    let mut crew = LocalRanks::with_room(placed.len());
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(kernel("failed to open /dev/null"))?;
     let mut nursery = match RankSpawner::new(start, null.as_fd(), placed.len()) {
@@ -69,6 +86,15 @@ pub(crate) fn start(
 }
 
 impl LocalRanks {
+    fn with_room(ranks: usize) -> Self {
+        Self {
+            ranks: Vec::with_capacity(ranks),
+            input: InputPipes::default(),
+            held: Vec::new(),
+            prompts: BTreeMap::new(),
+        }
+    }
+
     fn add(&mut self, rank: RankProcess, watch: &EventPoll) -> Result<(), Errno> {
         let index = self.ranks.len();
         self.ranks.push(rank);
@@ -77,6 +103,7 @@ impl LocalRanks {
             watch.add(pidfd, EventSource::Process(index))?;
         }
         watch.add(rank.conversation.fd(), EventSource::Conversation(index))?;
+        watch.add(rank.pmi.fd(), EventSource::Pmi(index))?;
         for (pipe, stream) in rank.output.iter().zip([Stream::Out, Stream::Err]) {
             if let Some(fd) = pipe.fd() {
                 watch.add(fd, EventSource::Output(index, stream))?;

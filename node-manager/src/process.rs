@@ -1,7 +1,7 @@
 //! The process of a node manager: what it inherits, and what it reports if it cannot run.
 
 use crate::agent::Agent;
-use crate::control::FromManager;
+use crate::control::{DOOR_FD, FAR_DOOR_FD, FromManager};
 use crate::frames::greeting;
 use crate::job_memory::{self, ControlChannel, SharedJobMemory};
 use crate::launcher_link::LauncherLink;
@@ -10,18 +10,24 @@ use crate::lost_launcher;
 use crate::supervisor;
 use bcs_core::job::handshake::MAX_MESSAGE_BYTES;
 use std::io::{self, IsTerminal as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Runs a node manager process from start to end.
+/// Runs a node manager process from start to end. `adopts` is whether another launcher has started
+/// its ranks.
 #[must_use]
-pub fn run() -> ExitCode {
-    match SharedJobMemory::take() {
-        Ok((channel, inherited)) => live(channel, Some(inherited)),
-        Err(_) => by_hand("a node manager is started by `bcs run`, not by hand"),
+pub fn run(adopts: bool) -> ExitCode {
+    let taken = SharedJobMemory::take();
+    let door = adopts.then(|| job_memory::take(DOOR_FD)).transpose();
+    match (taken, door) {
+        (Ok((channel, inherited)), Ok(door)) => live(channel, Some(inherited), door),
+        _ => by_hand("a node manager is started by `bcs run`, not by hand"),
     }
 }
+
+/// The last argument of a node manager whose ranks another launcher has started.
+pub const ADOPTING: &str = "adopting";
 
 /// The role of a node manager that gets all its data from its standard input.
 pub const FAR_ROLE: &str = "far-node-manager";
@@ -30,7 +36,7 @@ pub const FAR_ROLE: &str = "far-node-manager";
 /// `parent` is the id of the process that ends what it leaves. Without it, this process becomes
 /// that parent, and starts a node manager.
 #[must_use]
-pub fn run_far(parent: Option<&str>) -> ExitCode {
+pub fn run_far(parent: Option<&str>, adopts: bool) -> ExitCode {
     if io::stdin().is_terminal() {
         return by_hand(
             "the standard input of a node manager is a terminal: `bcs run` starts it, by a command that \
@@ -38,9 +44,10 @@ pub fn run_far(parent: Option<&str>) -> ExitCode {
         );
     }
     let Some(parent) = parent else {
-        return supervisor::supervise();
+        return supervisor::supervise(adopts);
     };
-    let Ok(channel) = job_memory::take_standard() else {
+    let door = adopts.then(|| job_memory::take(FAR_DOOR_FD)).transpose();
+    let (Ok(channel), Ok(door)) = (job_memory::take_standard(), door) else {
         return by_hand("a node manager is started by `bcs run`, not by hand");
     };
     if let Err(error) = lost_launcher::watch(channel.input.as_fd(), parent) {
@@ -50,7 +57,7 @@ pub fn run_far(parent: Option<&str>) -> ExitCode {
     }
     let greeted = rustix::io::write(&channel.output, greeting().as_bytes());
     match greeted {
-        Ok(len) if len == greeting().len() => live(channel, None),
+        Ok(len) if len == greeting().len() => live(channel, None, door),
         _ => ExitCode::FAILURE,
     }
 }
@@ -61,10 +68,15 @@ pub(crate) fn by_hand(why: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn live(channel: ControlChannel, inherited: Option<SharedJobMemory>) -> ExitCode {
+fn live(
+    channel: ControlChannel,
+    inherited: Option<SharedJobMemory>,
+    door: Option<OwnedFd>,
+) -> ExitCode {
     let mut agent = Agent {
         link: LauncherLink::new(channel),
         buffer: vec![0; READ_BYTES.max(MAX_MESSAGE_BYTES)],
+        door,
     };
     match agent.run(inherited) {
         Ok(()) => ExitCode::SUCCESS,

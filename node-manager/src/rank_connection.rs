@@ -42,6 +42,12 @@ impl RankConnection {
         Ok((Self { socket }, rank_end))
     }
 
+    /// Takes a connection of a rank that another launcher has started. The listening socket has
+    /// made the kernel add the sender's id to all messages.
+    pub(crate) fn accepted(socket: OwnedFd) -> Self {
+        Self { socket }
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,8 +1,10 @@
 //! A rank as its node manager knows it.
 
+use crate::adoption::StartedElsewhere;
 use crate::control::RankFailureKind;
 use crate::foreign_mpi;
 use crate::output::OutputPipe;
+use crate::pmi::{PmiConnection, PmiStage};
 use crate::rank_connection::RankConnection;
 use crate::recorder::RankRecorder;
 use bcs_core::job::NodeId;
@@ -59,8 +61,14 @@ pub(crate) struct RankProcess {
     pub(crate) pid: Pid,
     /// Its pidfd, until it is reaped.
     pub(crate) pidfd: Option<OwnedFd>,
+    /// The rest, if another launcher has started it.
+    pub(crate) elsewhere: Option<StartedElsewhere>,
     pub(crate) conversation: RankConnection,
     pub(crate) stage: RankStage,
+    /// Its PMI socket, which a program of another MPI uses.
+    pub(crate) pmi: PmiConnection,
+    /// How far it has come with PMI.
+    pub(crate) pmi_stage: PmiStage,
     pub(crate) slot: SlotState,
     /// The reason if no heap was preloaded into the program.
     pub(crate) no_preload: Option<String>,
@@ -100,9 +108,9 @@ impl RankProcess {
         said.or_else(|| if is_rank { now() } else { None })
     }
 
-    /// Returns whether it has called our MPI_Init.
+    /// Returns whether it has joined the job, by our MPI_Init or that of another MPI.
     pub(crate) fn has_joined(&self) -> bool {
-        !matches!(self.stage, RankStage::Started)
+        !matches!(self.stage, RankStage::Started) || self.pmi_stage != PmiStage::Unknown
     }
 
     /// Checks whether it uses another MPI, as long as it runs and has not joined.
@@ -117,9 +125,12 @@ impl RankProcess {
         self.pidfd.is_some()
     }
 
-    /// Signals the whole process group, while its leader keeps the id from being recycled.
+    /// Signals the whole process group, while its leader keeps the id from being recycled. If
+    /// another launcher has started the process, its group may have others.
     pub(crate) fn signal(&self, signal: Signal) {
-        if self.runs() {
+        if let (Some(pidfd), Some(_)) = (&self.pidfd, &self.elsewhere) {
+            let _gone = rustix::process::pidfd_send_signal(pidfd, signal);
+        } else if self.runs() {
             // ESRCH is impossible. On EPERM (a set-user-id program) the launcher waits for it.
             let _ = rustix::process::kill_process_group(self.pid, signal);
         }
@@ -134,7 +145,10 @@ impl RankProcess {
             });
         }
         match status.exit_status() {
-            Some(0) if matches!(self.stage, RankStage::Received(_)) => {
+            Some(0)
+                if matches!(self.stage, RankStage::Received(_))
+                    || self.pmi_stage == PmiStage::Joined =>
+            {
                 Some(RankFailureKind::NotFinalized)
             }
             Some(0) | None => None,

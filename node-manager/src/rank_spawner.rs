@@ -5,6 +5,7 @@ use crate::input_pipes::InputPipes;
 use crate::library_path;
 use crate::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use crate::output::OutputPipe;
+use crate::pmi::{PmiConnection, PmiStage};
 use crate::preload::{self, PreloadChoice};
 use crate::rank_connection::RankConnection;
 use crate::rank_process::{RankProcess, RankStage, SlotState};
@@ -17,6 +18,7 @@ use bcs_core::job::handshake::{NODE_NAME_VARIABLE, SOCKET_VARIABLE, host_name, n
 use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::MapError;
 use bcs_core::memory::slot::{SLOT_FOLDER_VARIABLE, SLOT_VARIABLE};
+use bcs_core::pmi::{PMI_FD, PMI_RANK, PMI_SIZE};
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -28,8 +30,11 @@ use std::path::PathBuf;
 /// The rank finds its socket at this descriptor: the first one after the standard ones.
 const RANK_SOCKET: &str = "3";
 
+/// A program of another MPI finds its PMI socket at this descriptor.
+const RANK_PMI_SOCKET: &str = "4";
+
 /// The rank finds its [`slot_folder`] at this descriptor.
-const RANK_SLOT_FOLDER: &str = "4";
+const RANK_SLOT_FOLDER: &str = "5";
 
 /// A rank could not be started.
 pub(crate) enum RankStartError {
@@ -117,7 +122,10 @@ impl<'a> RankSpawner<'a> {
         let images = start.applications.iter().zip(&preloads);
         let images = images.map(|(application, preload)| {
             let socket = (SOCKET_VARIABLE.into(), RANK_SOCKET.into());
-            let variables = application.environment.iter().cloned().chain([socket]);
+            let pmi = (PMI_FD.into(), RANK_PMI_SOCKET.into());
+            let size = (PMI_SIZE.into(), start.placement.ranks().to_string().into());
+            let own = [socket, pmi, size];
+            let variables = application.environment.iter().cloned().chain(own);
             let variables = variables.chain(preload.variable.clone());
             let variables = variables.chain(library_path::library_variable(application));
             let directory = application.directory.as_deref();
@@ -148,6 +156,8 @@ impl<'a> RankSpawner<'a> {
     ) -> Result<RankProcess, RankStartError> {
         let failed = |step| move |errno| SpawnError { step, errno };
         let (conversation, rank_end) = RankConnection::open().map_err(failed("socketpair"))?;
+        let (pmi, pmi_end) = PmiConnection::open().map_err(failed("socketpair"))?;
+        let pmi_rank = CString::new(format!("{PMI_RANK}={rank}")).expect("no NUL byte in it");
         let (stdout, stdout_end) = self.output(rank, Stream::Out)?;
         let (stderr, stderr_end) = self.output(rank, Stream::Err)?;
         let stdin = std::io::stdin();
@@ -175,7 +185,8 @@ impl<'a> RankSpawner<'a> {
         let number = folder.map_or("", |_| RANK_SLOT_FOLDER);
         let named = CString::new(format!("{SLOT_FOLDER_VARIABLE}={number}"));
         let named = named.expect("no NUL byte in it");
-        let inherited: Vec<BorrowedFd<'_>> = std::iter::once(rank_end.as_fd())
+        let inherited: Vec<BorrowedFd<'_>> = [rank_end.as_fd(), pmi_end.as_fd()]
+            .into_iter()
             .chain(folder.map(AsFd::as_fd))
             .collect();
         let setup = Setup {
@@ -192,7 +203,7 @@ impl<'a> RankSpawner<'a> {
             dies_with_parent: true,
             open_files: self.open_files,
             cores: self.start.rank_cores.cores_of(rank),
-            variables: &[&slot, &named, &name],
+            variables: &[&slot, &named, &name, &pmi_rank],
         };
         let application = self.start.application_of(rank);
         let image = &self.images[application];
@@ -205,8 +216,11 @@ impl<'a> RankSpawner<'a> {
             node,
             pid: child.pid,
             pidfd: Some(child.pidfd),
+            elsewhere: None,
             conversation,
             stage: RankStage::Started,
+            pmi,
+            pmi_stage: PmiStage::Unknown,
             slot: SlotState::Unknown,
             no_preload: self.preloads[application].refused.clone(),
             recorder: self.recorder(rank)?,

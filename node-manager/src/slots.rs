@@ -116,6 +116,7 @@ mod tests {
     use super::*;
     use crate::control::Stream;
     use crate::output::OutputPipe;
+    use crate::pmi::{PmiConnection, PmiStage};
     use crate::rank_process::RankStage;
     use bcs_core::job::NodeId;
     use bcs_core::mapped_code::MappedCode;
@@ -127,8 +128,11 @@ mod tests {
             node: NodeId(0),
             pid: rustix::process::getpid(),
             pidfd: None,
+            elsewhere: None,
             conversation: RankConnection::open().unwrap().0,
             stage: RankStage::Finalized,
+            pmi: PmiConnection::open().unwrap().0,
+            pmi_stage: PmiStage::Unknown,
             slot,
             no_preload: None,
             recorder: None,

@@ -6,8 +6,10 @@
 //! The node manager in turn watches the supervisor ([`lost_launcher`](crate::lost_launcher)). So
 //! whichever of the two is killed, no process is left.
 
+use crate::control::FAR_DOOR_FD;
+use crate::job_memory;
 use crate::limits::IMMORTAL_PATIENCE;
-use crate::process::{FAR_ROLE, by_hand};
+use crate::process::{ADOPTING, FAR_ROLE, by_hand};
 use crate::reaper;
 use crate::spawn::{Image, Setup, SpawnError, SpawnedProcess, Spawner};
 use rustix::fs::{Mode, OFlags};
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 
 /// Starts a node manager that gets all its data from our standard input, and ends all that is left
 /// after it. Exits as the node manager does.
-pub(crate) fn supervise() -> ExitCode {
+pub(crate) fn supervise(adopts: bool) -> ExitCode {
     if let Err(error) = reaper::find_proc() {
         return by_hand(&error.to_string());
     }
@@ -27,7 +29,7 @@ pub(crate) fn supervise() -> ExitCode {
     if let Err(errno) = spared.and_then(|()| reaper::adopt_orphans()) {
         return by_hand(&format!("failed to become a subreaper: {errno}"));
     }
-    let SpawnedProcess { pidfd, .. } = match start() {
+    let SpawnedProcess { pidfd, .. } = match start(adopts) {
         Ok(child) => child,
         Err(error) => return by_hand(&format!("failed to start a node manager: {error}")),
     };
@@ -46,18 +48,24 @@ pub(crate) fn supervise() -> ExitCode {
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-fn start() -> Result<SpawnedProcess, SpawnError> {
+fn start(adopts: bool) -> Result<SpawnedProcess, SpawnError> {
     let own = rustix::process::getpid().as_raw_nonzero().to_string();
-    let image = Image::new(
-        "/proc/self/exe".as_ref(),
-        &["bcs", FAR_ROLE, &own],
-        [],
-        None,
-    )?;
+    let mut arguments = vec!["bcs", FAR_ROLE, &own];
+    let no_door = |errno| SpawnError {
+        step: "there is no socket for its ranks",
+        errno,
+    };
+    let door = match adopts {
+        true => Some(job_memory::take(FAR_DOOR_FD).map_err(no_door)?),
+        false => None,
+    };
+    arguments.extend(adopts.then_some(ADOPTING));
+    let image = Image::new("/proc/self/exe".as_ref(), &arguments, [], None)?;
+    let inherited: Vec<_> = door.iter().map(|door| door.as_fd()).collect();
     let (input, output) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     let setup = Setup {
         standard: [input, output, rustix::stdio::stderr()],
-        inherited: &[],
+        inherited: &inherited,
         dies_with_parent: false,
         open_files: None,
         cores: &[],

@@ -102,6 +102,12 @@ pub enum FromRank {
     /// [`LeakReport`](crate::wait_state::LeakReport). The rank sends this before
     /// [`FromRank::Finalized`].
     Leaks(Vec<u64>),
+    /// The first message of a rank that another launcher has started, before Hello. A socket comes
+    /// with it: the kernel kills the rank when the node manager's end is closed.
+    Join {
+        /// The rank.
+        rank: u32,
+    },
 }
 
 impl FromRank {

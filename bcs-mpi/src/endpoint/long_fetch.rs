@@ -2,7 +2,9 @@
 //!
 //! Each element is updated in one step, and an update of many elements need not be one step (MPI
 //! 5.0, section 12.7.1). So a long one is done in portions. A NIC applies the portions of one
-//! origin and target in their order.
+//! origin and target in their order. So an update that is posted later must not overtake a portion:
+//! the call that posts a long one ends when all its portions are posted. It needs nothing of the
+//! target for that but its NIC.
 
 use super::async_operation::{AsyncOperation, OperationContext};
 use crate::data::{PackBuffer, PackBufferPool, gather, scatter};
@@ -12,6 +14,8 @@ use bcs_core::limits::INLINE_BYTES;
 use bcs_core::one_sided::UpdateKind;
 use bcs_core::request::RequestFailure;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The portions under way at once: as many as one slice takes in a few microseconds.
 const PORTIONS: usize = 128;
@@ -32,6 +36,8 @@ pub(super) struct LongFetch {
     under_way: VecDeque<Portion>,
     failure: RequestFailure,
     buffers: PackBufferPool,
+    /// Set when all portions are posted, or none follows because of a failure.
+    is_posted: Arc<AtomicBool>,
 }
 
 impl LongFetch {
@@ -47,7 +53,13 @@ impl LongFetch {
             under_way: VecDeque::new(),
             failure: RequestFailure::None,
             buffers: PackBufferPool::default(),
+            is_posted: Arc::default(),
         })
+    }
+
+    /// Returns the flag that is set when all portions are posted.
+    pub(super) fn posted_flag(&self) -> Arc<AtomicBool> {
+        self.is_posted.clone()
     }
 
     fn len(&self) -> usize {
@@ -124,6 +136,9 @@ impl AsyncOperation for LongFetch {
             *posted = true;
         }
         let is_over = self.posted == self.len() || self.failure != RequestFailure::None;
+        if is_over {
+            self.is_posted.store(true, Ordering::Release);
+        }
         (is_over && self.under_way.is_empty()).then(|| RequestOutcome {
             len: self.operation.len,
             failure: self.failure,

@@ -8,6 +8,7 @@ use super::waiting::Watch;
 use crate::transport::one_sided::{OneSided, OneSidedRefusal};
 use crate::transport::{DirectAccess, TransportHandle};
 use bcs_core::wait_state::WaitReason;
+use std::sync::atomic::Ordering;
 
 impl Endpoint {
     /// Returns the access to memory that this rank reaches by itself.
@@ -36,7 +37,12 @@ impl Endpoint {
     #[cold]
     fn post_one_sided(&self, operation: &OneSided) -> Result<Request, OneSidedRefusal> {
         if let Some(long) = LongFetch::of(operation) {
-            return Ok(self.undertake(Box::new(long)));
+            let is_posted = long.posted_flag();
+            let request = self.undertake(Box::new(long));
+            self.wait_for_word(WaitReason::Nic, || {
+                is_posted.load(Ordering::Acquire).then_some(())
+            });
+            return Ok(request);
         }
         let mut state = self.lock();
         let posted = state.mux.one_sided(operation);

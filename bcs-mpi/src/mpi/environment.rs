@@ -1,6 +1,7 @@
 //! Inquiries about the environment (MPI 5.0, chapter 9).
 
 use super::{Process, this_rank};
+use crate::adoption;
 use bcs_core::job::handshake::{NODE_NAME_VARIABLE, host_name};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -61,7 +62,8 @@ pub fn library_version() -> &'static str {
 /// together.
 #[must_use]
 pub fn processor_name() -> String {
-    let told = std::env::var(NODE_NAME_VARIABLE).ok();
+    let told = adoption::name_of_node();
+    let told = told.or_else(|| std::env::var(NODE_NAME_VARIABLE).ok());
     told.filter(|name| !name.is_empty())
         .unwrap_or_else(host_name)
 }

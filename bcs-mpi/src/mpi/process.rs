@@ -472,6 +472,7 @@ impl Process {
             last.push(FromRank::Finalized);
             let said = last.iter().try_for_each(|what| link.say(what));
             said.map_err(|error| operation.error(ErrorClass::Other, error.to_string()))?;
+            link.finalize_elsewhere();
         }
         if lost != RequestFailure::None {
             return Err(operation.failure(lost, 0));
@@ -507,6 +508,7 @@ impl Process {
                 reason: reason.to_owned(),
                 address: foreign::address(),
             });
+            link.abort_elsewhere(code);
         } else if !reason.is_empty() {
             eprintln!("aborted: {reason}");
         }

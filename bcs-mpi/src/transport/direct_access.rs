@@ -19,4 +19,16 @@ impl DirectAccess {
     pub(crate) fn execute(&self, operation: &OneSided) -> Option<Result<(), OneSidedRefusal>> {
         self.0.as_ref()?.execute(operation)
     }
+
+    /// Returns whether bytes of a rank lie in its slot, which is mapped here.
+    pub(crate) fn is_in_slot(&self, target: u32, address: u64, len: usize) -> bool {
+        let local = self.0.as_ref();
+        local.is_some_and(|local| local.is_in_slot(target, address, len))
+    }
+
+    /// Returns whether this rank uses bytes of a rank by loads and stores at the same address.
+    pub(crate) fn maps(&self, target: u32, address: u64, len: usize) -> bool {
+        let local = self.0.as_ref();
+        local.is_some_and(|local| local.maps(target, address, len))
+    }
 }

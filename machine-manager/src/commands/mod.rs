@@ -15,6 +15,7 @@ mod state;
 mod top;
 mod tune;
 
+use crate::adoption::AdoptedJob;
 use crate::cli::command_line::{BcsCommandLine, CONFIGURED};
 use crate::cli::{Cli, Command, FurtherApplication, MdsTopic};
 use crate::configuration::{self, Configuration};
@@ -41,7 +42,7 @@ pub fn dispatch(name: &str, arguments: &[OsString]) -> ExitCode {
     };
     match command {
         Command::Run(_) | Command::Bench(_) | Command::Tune(_) | Command::Config(_) => {
-            configured(&line)
+            configured(&line, None)
         }
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Mds(arguments) => match arguments.command {
@@ -58,8 +59,17 @@ pub fn dispatch(name: &str, arguments: &[OsString]) -> ExitCode {
     }
 }
 
+/// Runs a job whose ranks are there, with the options that files and variables give `bcs run`.
+#[must_use]
+pub fn adopt(arguments: &[OsString], job: AdoptedJob) -> ExitCode {
+    match BcsCommandLine::read("bcs run", arguments) {
+        Ok(line) => configured(&line, Some(job)),
+        Err(answer) => answer.give(),
+    }
+}
+
 /// Runs the commands that have configured defaults.
-fn configured(line: &BcsCommandLine) -> ExitCode {
+fn configured(line: &BcsCommandLine, adopted: Option<AdoptedJob>) -> ExitCode {
     for note in &line.notes {
         eprintln!("bcs: {note}");
     }
@@ -88,7 +98,7 @@ fn configured(line: &BcsCommandLine) -> ExitCode {
         Ok((matches, cli)) => match (cli.command, matches.subcommand()) {
             (Command::Run(arguments), _) => {
                 let further = configuration.apply(FurtherApplication::command());
-                run::run(&arguments, further)
+                run::run(&arguments, further, adopted)
             }
             (Command::Bench(arguments), Some((_, matches))) => {
                 let further = configuration.apply(FurtherApplication::command());

@@ -1,5 +1,6 @@
 //! `bcs run`: turns a request into a job.
 
+use crate::adoption::AdoptedJob;
 use crate::applications::{self, BadApplication};
 use crate::cli::{
     BindName, DeadlockName, FabricName, HeapName, HostOptions, InputName, ProgramArgs, RunArgs,
@@ -88,16 +89,29 @@ enum BadInput {
     DirectoryName { option: &'static str, path: String },
 }
 
-/// Runs a job. `further` parses the words after a colon.
-pub(super) fn run(arguments: &RunArgs, further: clap::Command) -> ExitCode {
+/// Runs a job. `further` parses the words after a colon. `adopted` has the ranks if they are there.
+pub(super) fn run(
+    arguments: &RunArgs,
+    further: clap::Command,
+    adopted: Option<AdoptedJob>,
+) -> ExitCode {
     let output = Output::new(arguments.options.label);
-    ExitCode::from(run_with(arguments, further, output))
+    ExitCode::from(run_job(arguments, further, output, adopted))
 }
 
 /// Does the same with a place for the output of the ranks; returns the exit code.
 pub(super) fn run_with(arguments: &RunArgs, further: clap::Command, output: Output) -> u8 {
+    run_job(arguments, further, output, None)
+}
+
+fn run_job(
+    arguments: &RunArgs,
+    further: clap::Command,
+    output: Output,
+    adopted: Option<AdoptedJob>,
+) -> u8 {
     let options = &arguments.options;
-    let job = match plan(options, &arguments.program, further) {
+    let job = match plan(options, &arguments.program, further, adopted) {
         Ok(job) => job,
         Err(error) => {
             eprintln!("bcs: {error}");
@@ -121,7 +135,7 @@ pub(super) fn check(
     program: &ProgramArgs,
     further: clap::Command,
 ) -> Result<(), String> {
-    let planned = plan(options, program, further);
+    let planned = plan(options, program, further, None);
     planned.map(drop).map_err(|error| error.to_string())
 }
 
@@ -130,11 +144,14 @@ fn plan(
     options: &RunOptions,
     program: &ProgramArgs,
     further: clap::Command,
+    adopted: Option<AdoptedJob>,
 ) -> Result<JobPlan, BadInput> {
     machine_profile::can_be_read()?;
     let ProgramArgs::Line(line) = program;
     let path = std::env::var_os("PATH");
     let allocation = match &options.far.hosts {
+        // Its launcher has placed the ranks.
+        _ if adopted.is_some() => None,
         Some(_) => None,
         None => SlurmAllocation::of_environment()?,
     };
@@ -152,7 +169,13 @@ fn plan(
             applications::under_debugger(applications, rank as usize, command, path.as_deref())?
         }
     };
-    let (placement, hosts) = place_on_hosts(ranks, options, allocation.as_ref())?;
+    let (placement, hosts) = match &adopted {
+        Some(adopted) => (
+            Placement::counts(&adopted.counts)?,
+            adopted.hosts(with_options(&options.far, SSH, None)?),
+        ),
+        None => place_on_hosts(ranks, options, allocation.as_ref())?,
+    };
     let cores = cores::of_job(options.nics.nic_cores.as_ref())?;
     let default_driver = || match &hosts {
         // Each host has cores of its own.
@@ -173,6 +196,7 @@ fn plan(
         (_, stdin) => stdin,
     };
     let input = match stdin {
+        _ if adopted.is_some() => InputReader::None,
         InputName::Rank(rank) if placement.node_of(rank).is_none() => {
             return Err(BadInput::NoSuchReader { rank, ranks });
         }
@@ -206,6 +230,7 @@ fn plan(
         record: options.mds_record.clone(),
         output_dir: made("--output-dir", &options.output_dir)?,
         hosts,
+        adopted,
     })
 }
 
@@ -268,17 +293,27 @@ fn hosts(
     if is_here {
         return Ok(None);
     }
-    let hosts = Hosts {
-        names: named.map(|names| Hosts::spread(&names, nodes)),
+    let names = named.map(|names| Hosts::spread(&names, nodes));
+    let hosts = with_options(options, launcher, names)?;
+    hosts.check()?;
+    Ok(Some(hosts))
+}
+
+/// Returns hosts with the options of the user.
+fn with_options(
+    options: &HostOptions,
+    launcher: &str,
+    names: Option<Vec<String>>,
+) -> Result<Hosts, BadInput> {
+    Ok(Hosts {
+        names,
         launcher: parse_launcher(launcher)?,
         fabric: options.fabric.into(),
         interface: options.host_interface.clone(),
         ports: options.host_ports,
         crypto: options.fabric_crypto.into(),
         node_timeout: options.node_timeout.clone(),
-    };
-    hosts.check()?;
-    Ok(Some(hosts))
+    })
 }
 
 fn settings(options: &RunOptions, driver: NicThreading) -> Result<Settings, BadInput> {
@@ -398,6 +433,8 @@ fn start_and_watch(
     let on_deadlock = on_deadlock(options, job.mds.as_deref());
     let command = run_header::command(&job);
     let nodes = job.placement.nodes();
+    let foreign_launcher = job.adopted.as_ref().map(AdoptedJob::foreign_launcher);
+    let foreign_launcher = foreign_launcher.transpose()?;
     // The time limit of the job includes the start.
     let timeout = options.timeout.clone();
     let timeout = timeout.and_then(|time| Some((Instant::now().checked_add(time.value)?, time)));
@@ -442,6 +479,7 @@ fn start_and_watch(
         hints: hints_are_heard(options),
         signals,
         spared,
+        foreign_launcher,
     };
     let code = Dispatcher::new(launched, surroundings, ranks, timeout).run()?;
     if let Some(page) = chosen {

@@ -16,8 +16,8 @@ use crate::program::Program;
 use crate::quantities::GivenQuantity;
 use bcs_core::job::NodeId;
 use bcs_fabric::udp::Crypto;
-use node_manager::FAR_ROLE;
 use node_manager::spawn::{Image, SpawnError};
+use node_manager::{ADOPTING, FAR_ROLE};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -138,10 +138,12 @@ impl Hosts {
     }
 
     /// Returns the process that becomes the node manager of a host, or starts it there.
-    pub(crate) fn image(&self, host: Option<&str>) -> Result<Image, SpawnError> {
+    /// `adopts` is whether another launcher has started its ranks.
+    pub(crate) fn image(&self, host: Option<&str>, adopts: bool) -> Result<Image, SpawnError> {
         let Some(host) = host else {
             let own = std::process::id().to_string();
-            let arguments = ["bcs", FAR_ROLE, &own];
+            let mut arguments = vec!["bcs", FAR_ROLE, &own];
+            arguments.extend(adopts.then_some(ADOPTING));
             return Image::new("/proc/self/exe".as_ref(), &arguments, [], None);
         };
         let program = self.launcher_program().unwrap_or_default();

@@ -287,7 +287,7 @@ fn whom_another_launcher_has_started_says_that_it_is_alone() {
     assert_eq!(
         said,
         "bcs-mpi: this program runs alone, as rank 0 of 1: PMI_SIZE=4 is of the mpiexec of MPICH or another library, \
-         which knows nothing of BCS-MPI; start it with `bcs run -n 4`\n"
+         which offers it no PMI-1 (PMI_FD); start it with `bcs run -n 4`\n"
     );
     assert_eq!(code, 0);
     assert_eq!(told("PMI_SIZE=4 PMI_RANK=1 bcs app hello").0, "");

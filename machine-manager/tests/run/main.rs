@@ -1,5 +1,6 @@
 //! `bcs run` from outside, with real processes.
 
+mod adoption;
 mod bad_input;
 mod bandwidth;
 mod bench;
@@ -26,6 +27,7 @@ mod mds;
 mod mpmd;
 mod names;
 mod placing;
+mod pmi;
 #[path = "../programs/program.rs"]
 mod program;
 #[path = "../../../mds/tests/sample_run/mod.rs"]

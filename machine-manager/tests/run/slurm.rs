@@ -68,6 +68,22 @@ fn an_allocation_is_the_hosts_and_the_ranks() {
     assert_eq!(told.matches(" of 1\n").count(), 2, "{told}");
 }
 
+/// Slurm's plugin `pmi2` serves PMI-1, too. Its nodes are one host here, so they are one node.
+#[test]
+fn tasks_of_a_step_become_the_ranks_of_one_job() {
+    let Some(cluster) = SlurmCluster::start_or_skip() else {
+        return;
+    };
+    for layout in ["-N1 -n2", "-N2 -n4", "-N4 -n4"] {
+        let script = format!("srun --overlap --mpi=pmi2 {layout} $bcs app hello");
+        let (code, told) = batch(&cluster, &["-N4", "-n8"], &script);
+        assert_eq!(code, Some(0), "{layout}: {told}");
+        let ranks = layout.rsplit("-n").next().unwrap();
+        let lines = told.matches(&format!(" of {ranks}\n")).count();
+        assert_eq!(lines.to_string(), ranks, "{layout}: {told}");
+    }
+}
+
 #[test]
 fn a_cancelled_job_leaves_nothing() {
     let Some(cluster) = SlurmCluster::start_or_skip() else {

@@ -24,7 +24,7 @@ impl Window {
         self.record((Primitive::WinFence, CallTiming::Waits), &operation, || {
             self.usable(operation)?;
             {
-                let epochs = self.0.epochs.lock();
+                let epochs = self.0.epochs.look();
                 let is_free = match &epochs.access {
                     Access::None | Access::Fence { .. } => true,
                     Access::Locks(locks) => locks.is_empty(),
@@ -179,7 +179,7 @@ impl Window {
     fn wait_or_test(&self, blocking: Blocking, operation: Operation) -> Result<bool> {
         self.usable(operation)?;
         let (origins, expected) = {
-            let epochs = self.0.epochs.lock();
+            let epochs = self.0.epochs.look();
             let Some(origins) = epochs.exposed_to.clone() else {
                 drop(epochs);
                 let what = "this rank has posted no epoch";

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "what ranks tell each other is named by address")]
 
 use super::control::ControlBlock;
+use super::direct::DirectTargets;
 use super::epoch::Epochs;
 use super::memory::WindowMemory;
 use super::outstanding::Outstanding;
@@ -159,6 +160,7 @@ impl Comm {
                 control,
                 memory: contribution.memory,
                 direct,
+                direct_targets: DirectTargets::new(self.members().len()),
                 epochs: Epochs::default(),
                 outstanding: Outstanding::default(),
                 attached: Mutex::default(),

@@ -9,11 +9,16 @@ use super::state::Window;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 use bcs_core::lockstep;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The epochs of a rank.
 #[derive(Debug, Default)]
-pub(super) struct Epochs(Mutex<EpochState>);
+pub(super) struct Epochs {
+    state: Mutex<EpochState>,
+    /// How often the state may have changed: targets are open in the epoch of one number.
+    changes: AtomicU64,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct EpochState {
@@ -84,14 +89,29 @@ impl Access {
 /// What an operation has to do before it may touch its target.
 #[derive(Clone, Debug)]
 pub(super) enum Permission {
-    Granted,
+    /// In an epoch that allows flushes, or another one.
+    Granted { is_passive: bool },
     /// The lock of the target is to be taken, if that was not done yet.
     TakeLock(Arc<LockedAll>),
 }
 
 impl Epochs {
+    /// Returns the state, to change it.
     pub(super) fn lock(&self) -> MutexGuard<'_, EpochState> {
-        lockstep::lock(&self.0)
+        let state = lockstep::lock(&self.state);
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        state
+    }
+
+    /// Returns the state, for a caller that changes nothing that ends an epoch.
+    pub(super) fn look(&self) -> MutexGuard<'_, EpochState> {
+        lockstep::lock(&self.state)
+    }
+
+    /// Returns the number of the epoch.
+    #[inline(always)]
+    pub(super) fn number(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 }
 
@@ -106,19 +126,21 @@ impl Window {
     /// Checks that an operation may access a target now.
     #[inline]
     pub(super) fn permit(&self, target: usize, operation: Operation) -> Result<Permission> {
-        let mut epochs = self.0.epochs.lock();
+        let mut epochs = self.0.epochs.look();
         match &mut epochs.access {
             Access::Fence { used } => {
                 *used = true;
-                Ok(Permission::Granted)
+                Ok(Permission::Granted { is_passive: false })
             }
             Access::Started(targets) if targets.binary_search(&target).is_ok() => {
-                Ok(Permission::Granted)
+                Ok(Permission::Granted { is_passive: false })
             }
             Access::Locks(locks) if locks.get(&target).is_some_and(|it| !it.is_changing) => {
-                Ok(Permission::Granted)
+                Ok(Permission::Granted { is_passive: true })
             }
-            Access::All(all) if all.taken.is_empty() => Ok(Permission::Granted),
+            Access::All(all) if all.taken.is_empty() => {
+                Ok(Permission::Granted { is_passive: true })
+            }
             Access::All(all) => Ok(Permission::TakeLock(all.clone())),
             other => {
                 let name = other.name();
@@ -147,13 +169,13 @@ impl Window {
     /// Returns the error for the end of an epoch that was not begun.
     #[cold]
     pub(super) fn no_such_epoch(&self, operation: Operation) -> Box<Error> {
-        let name = self.0.epochs.lock().access.name();
+        let name = self.0.epochs.look().access.name();
         self.wrong_epoch(&format!("there is {name}"), operation)
     }
 
     /// Checks that a passive-target epoch is open: flushes are for those (12.5.4).
     pub(super) fn check_passive(&self, target: Option<usize>, operation: Operation) -> Result<()> {
-        let epochs = self.0.epochs.lock();
+        let epochs = self.0.epochs.look();
         let is_open = match (&epochs.access, target) {
             (Access::All(_), _) => true,
             (Access::Locks(locks), Some(target)) => locks.contains_key(&target),
@@ -177,7 +199,7 @@ impl Window {
 
     /// Checks that no epoch is open, before the window is freed.
     pub(super) fn check_at_rest(&self, operation: Operation) -> Result<()> {
-        let epochs = self.0.epochs.lock();
+        let epochs = self.0.epochs.look();
         let access = match &epochs.access {
             Access::Fence { .. } => true,
             access => access.is_free(),

@@ -9,6 +9,7 @@
 //! | `create`, `dynamic`, `shared` | how windows come and go; attached memory; memory that all ranks have mapped |
 //! | `active`, `passive`, `locking` | fences and groups; locks and flushes; how a lock is taken |
 //! | `operands`, `operations`, `gapped`, `requests` | data on both sides; puts, gets and accumulates; those of pairs with gaps; those with requests |
+//! | `direct` | operations that end at once, by loads and stores |
 //! | `properties` | names and hints |
 //!
 //! All synchronisation is built on one-sided operations on *control words* in each rank's memory,
@@ -17,6 +18,7 @@
 mod active;
 mod control;
 mod create;
+mod direct;
 mod dynamic;
 mod epoch;
 mod gapped;

@@ -57,6 +57,14 @@ pub(super) struct CheckedOperation {
     pub(super) operation: Operation,
 }
 
+/// Returns whether the elements of a buffer may be compared and swapped.
+#[inline(always)]
+fn can_be_compared(buffer: &Buffer) -> bool {
+    use reduction::DatatypeClass::{Byte, Integer, Logical};
+    let element = buffer.datatype().elementary();
+    element.is_some_and(|element| matches!(element.class(), Integer | Logical | Byte))
+}
+
 /// Names a call at a target.
 pub(super) fn at_target(call: &'static str, bytes: Option<usize>, rank: i32) -> Operation {
     Operation {
@@ -73,6 +81,9 @@ impl Window {
     /// When an argument is wrong, or no epoch allows it.
     #[track_caller]
     pub fn put(&self, origin: &Buffer, target: i32, data: TargetData<'_>) -> Result<()> {
+        if self.put_at_once(origin, target, data) {
+            return Ok(());
+        }
         let operation = at_target("MPI_Put", origin.bytes(), target);
         self.record((Primitive::Put, CallTiming::Asks), &operation, || {
             let checked = self.checked_put(origin, target, data, operation)?;
@@ -86,6 +97,9 @@ impl Window {
     /// As [`put`](Self::put).
     #[track_caller]
     pub fn get(&self, into: &Buffer, target: i32, data: TargetData<'_>) -> Result<()> {
+        if self.get_at_once(into, target, data) {
+            return Ok(());
+        }
         let operation = at_target("MPI_Get", into.bytes(), target);
         self.record((Primitive::Get, CallTiming::Asks), &operation, || {
             let checked = self.checked_get(into, target, data, operation)?;
@@ -106,10 +120,11 @@ impl Window {
         data: TargetData<'_>,
         op: impl Into<AccumulateOp>,
     ) -> Result<()> {
-        let (operation, op) = (
-            at_target("MPI_Accumulate", origin.bytes(), target),
-            op.into(),
-        );
+        let op = op.into();
+        if self.update_at_once(op.kind(), (origin, None, None), (target, data)) {
+            return Ok(());
+        }
+        let operation = at_target("MPI_Accumulate", origin.bytes(), target);
         self.record(
             (Primitive::Accumulate, CallTiming::Asks),
             &operation,
@@ -133,8 +148,11 @@ impl Window {
         data: TargetData<'_>,
         op: impl Into<AccumulateOp>,
     ) -> Result<()> {
-        let operation = at_target("MPI_Get_accumulate", result.bytes(), target);
         let op = op.into();
+        if self.update_at_once(op.kind(), (origin, None, Some(result)), (target, data)) {
+            return Ok(());
+        }
+        let operation = at_target("MPI_Get_accumulate", result.bytes(), target);
         self.record(
             (Primitive::GetAccumulate, CallTiming::Asks),
             &operation,
@@ -159,18 +177,21 @@ impl Window {
         displacement: i64,
         op: impl Into<AccumulateOp>,
     ) -> Result<()> {
-        let operation = at_target("MPI_Fetch_and_op", result.bytes(), target);
         let op = op.into();
+        let data = TargetData {
+            displacement,
+            count: 1,
+            datatype: result.datatype(),
+        };
+        if self.update_at_once(op.kind(), (origin, None, Some(result)), (target, data)) {
+            return Ok(());
+        }
+        let operation = at_target("MPI_Fetch_and_op", result.bytes(), target);
         self.record(
             (Primitive::FetchAndOp, CallTiming::Asks),
             &operation,
             || {
                 predefined(result, operation)?;
-                let data = TargetData {
-                    displacement,
-                    count: 1,
-                    datatype: result.datatype(),
-                };
                 let both = (origin, Some(result));
                 let checked = self.checked_update(both, target, data, op, operation)?;
                 self.begin(checked)
@@ -191,25 +212,30 @@ impl Window {
         target: i32,
         displacement: i64,
     ) -> Result<()> {
+        let data = TargetData {
+            displacement,
+            count: 1,
+            datatype: result.datatype(),
+        };
+        let buffers = (new, Some(compare), Some(result));
+        if can_be_compared(result)
+            && self.update_at_once(UpdateKind::CompareAndSwap, buffers, (target, data))
+        {
+            return Ok(());
+        }
         let operation = at_target("MPI_Compare_and_swap", result.bytes(), target);
         self.record(
             (Primitive::CompareAndSwap, CallTiming::Asks),
             &operation,
             || {
                 let element = predefined(result, operation)?;
-                use reduction::DatatypeClass::{Byte, Integer, Logical};
-                if !matches!(element.class(), Integer | Logical | Byte) {
+                if !can_be_compared(result) {
                     let reason = format!("elements of {element} cannot be compared");
                     return Err(operation.error(ErrorClass::Type, reason));
                 }
                 self.usable(operation)?;
                 let Some(target) = self.target(target, operation)? else {
                     return Ok(());
-                };
-                let data = TargetData {
-                    displacement,
-                    count: 1,
-                    datatype: result.datatype(),
                 };
                 let len = element.size();
                 // The longest element that can be compared has 8 bytes.
@@ -358,10 +384,16 @@ impl Window {
     /// Enters the target: checks the epoch, and takes the lock that a first operation has to take.
     #[inline]
     pub(super) fn enter(&self, target: usize, operation: Operation) -> Result<()> {
-        match self.permit(target, operation)? {
-            Permission::Granted => Ok(()),
-            Permission::TakeLock(all) => self.acquire_in(&all, target, operation),
-        }
+        let number = self.0.epochs.number();
+        let is_passive = match self.permit(target, operation)? {
+            Permission::Granted { is_passive } => is_passive,
+            Permission::TakeLock(all) => {
+                self.acquire_in(&all, target, operation)?;
+                true
+            }
+        };
+        self.note_open(target, number, is_passive);
+        Ok(())
     }
 
     /// Begins an operation. It is under way when this returns, or complete.

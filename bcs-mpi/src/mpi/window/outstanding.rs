@@ -40,7 +40,8 @@ enum PostedOperation {
 }
 
 impl Outstanding {
-    fn is_empty(&self) -> bool {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
     }
 

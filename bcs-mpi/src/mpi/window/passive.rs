@@ -221,6 +221,9 @@ impl Window {
 
     #[track_caller]
     fn flush_at(&self, operation: Operation, rank: i32) -> Result<()> {
+        if self.is_flushed(rank) {
+            return Ok(());
+        }
         let _at = call_site::enter(Site::here());
         self.record((Primitive::WinFlush, CallTiming::Waits), &operation, || {
             self.usable(operation)?;

@@ -1,6 +1,7 @@
 //! A window, and what all its handles share.
 
 use super::control::ControlBlock;
+use super::direct::DirectTargets;
 use super::epoch::Epochs;
 use super::memory::WindowMemory;
 use super::outstanding::Outstanding;
@@ -57,6 +58,7 @@ pub(super) struct WindowState {
     /// The memory that the library has allocated for this rank.
     pub(super) memory: Option<WindowMemory>,
     pub(super) direct: DirectAccess,
+    pub(super) direct_targets: DirectTargets,
     pub(super) epochs: Epochs,
     pub(super) outstanding: Outstanding,
     /// Attached memory of this rank: address and length.

@@ -74,6 +74,18 @@ impl LocalOneSided {
         }
     }
 
+    /// Returns whether bytes of a rank lie in its slot, which is mapped here.
+    pub(crate) fn is_in_slot(&self, target: u32, address: u64, len: usize) -> bool {
+        let place = self.place_of(target);
+        place.is_some_and(|place| self.peer_memory.resolve(place, address, len).is_some())
+    }
+
+    /// Returns whether bytes of a rank are mapped at the same address here.
+    pub(crate) fn maps(&self, target: u32, address: u64, len: usize) -> bool {
+        let place = self.place_of(target);
+        place.is_some_and(|place| self.mapped(place, address, len).is_some())
+    }
+
     fn place_of(&self, rank: u32) -> Option<usize> {
         let place = rank.checked_sub(self.first)? as usize;
         (place < self.node.ranks()).then_some(place)
