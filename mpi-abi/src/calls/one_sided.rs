@@ -13,7 +13,6 @@ use std::ffi::{c_int, c_void};
 
 /// The data of a target, with the datatype that it refers to.
 struct Target {
-    rank: c_int,
     displacement: MPI_Aint,
     count: usize,
     datatype: Datatype,
@@ -37,7 +36,6 @@ impl Target {
             _ => datatype(of)?,
         };
         Ok(Self {
-            rank,
             displacement,
             count: elements,
             datatype,
