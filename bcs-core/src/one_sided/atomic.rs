@@ -113,14 +113,15 @@ impl Update {
         let address = start.addr().get() as u64;
         assert!(self.is_atomic(address), "{self:?} at {address:#x}");
         let at = (start, len);
-        // SAFETY: the caller's promise; the alignment is that of the elements.
-        unsafe {
-            match self.datatype.size() {
-                1 => self.apply::<AtomicU8>(at, operand, old),
-                2 => self.apply::<AtomicU16>(at, operand, old),
-                4 => self.apply::<AtomicU32>(at, operand, old),
-                _ => self.apply::<AtomicU64>(at, operand, old),
-            }
+        match self.datatype.size() {
+            // SAFETY: the caller's promise; the alignment is that of the elements.
+            1 => unsafe { self.apply::<AtomicU8>(at, operand, old) },
+            // SAFETY: as above.
+            2 => unsafe { self.apply::<AtomicU16>(at, operand, old) },
+            // SAFETY: as above.
+            4 => unsafe { self.apply::<AtomicU32>(at, operand, old) },
+            // SAFETY: as above.
+            _ => unsafe { self.apply::<AtomicU64>(at, operand, old) },
         }
     }
 
@@ -134,7 +135,7 @@ impl Update {
         old: &mut [u8],
     ) {
         // SAFETY: an element within the caller's bytes.
-        let word = |at: usize| unsafe { W::at(start.as_ptr().add(at)) };
+        let word = |at: usize| unsafe { W::at(start.as_ptr().wrapping_add(at)) };
         let mut keep = |at: usize, value: W::Value| {
             if self.fetches {
                 W::write(value, &mut old[at..at + W::BYTES]);
@@ -159,8 +160,10 @@ impl Update {
             UpdateKind::Reduce(_) => {
                 for at in (0..len).step_by(BLOCK_BYTES) {
                     let end = len.min(at + BLOCK_BYTES);
+                    let first =
+                        NonNull::new(start.as_ptr().wrapping_add(at)).expect("it is mapped");
                     // SAFETY: a part of the caller's bytes.
-                    unsafe { self.apply_block::<W>(start.add(at), &operand[at..end]) }
+                    unsafe { self.apply_block::<W>(first, &operand[at..end]) }
                         .chunks_exact(W::BYTES)
                         .take((end - at) / W::BYTES)
                         .zip((at..end).step_by(W::BYTES))
@@ -188,7 +191,7 @@ impl Update {
         let len = operand.len();
         let (mut found, mut new) = ([0; BLOCK_BYTES], [0; BLOCK_BYTES]);
         // SAFETY: an element within the caller's bytes.
-        let word = |at: usize| unsafe { W::at(start.as_ptr().add(at)) };
+        let word = |at: usize| unsafe { W::at(start.as_ptr().wrapping_add(at)) };
         for at in (0..len).step_by(W::BYTES) {
             W::write(word(at).load(), &mut found[at..at + W::BYTES]);
         }

@@ -93,7 +93,7 @@ fn window<T: Equivalence>(
     for nth in 0..len {
         // SAFETY: the memory has room for as many elements, aligned to a cache line, and no other
         // rank knows that the window is there before the barrier below.
-        unsafe { start::<T>(&window).add(nth).write(value) };
+        unsafe { start::<T>(&window).wrapping_add(nth).write(value) };
     }
     of.barrier()?;
     Ok(window)
@@ -105,7 +105,7 @@ fn start<T>(window: &Window) -> *mut T {
     std::ptr::with_exposed_provenance_mut(usize::try_from(base).expect("it is an address"))
 }
 
-fn len_of<T>(window: &Window) -> usize {
+fn len_of(window: &Window) -> usize {
     let (_, size, unit) = window.own_memory();
     usize::try_from(size / unit).expect("it is in memory")
 }
@@ -142,14 +142,14 @@ impl<T: Equivalence> FenceWindow<T> {
     pub fn local(&self) -> &[T] {
         // SAFETY: other ranks access them only in epochs, and during those this window is borrowed
         // mutably: all ranks begin and end an epoch together.
-        unsafe { std::slice::from_raw_parts(start(&self.window), len_of::<T>(&self.window)) }
+        unsafe { std::slice::from_raw_parts(start(&self.window), len_of(&self.window)) }
     }
 
     /// Returns this rank's elements, to be written.
     #[must_use]
     pub fn local_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `local`.
-        unsafe { std::slice::from_raw_parts_mut(start(&self.window), len_of::<T>(&self.window)) }
+        unsafe { std::slice::from_raw_parts_mut(start(&self.window), len_of(&self.window)) }
     }
 
     /// Runs an epoch, which all ranks begin and end together. (`MPI_Win_fence`)
@@ -327,8 +327,10 @@ impl<'env, T: Equivalence> Epoch<'_, 'env, T> {
         index: usize,
     ) -> Result<T> {
         let (value, mut old) = ([value], [value]);
-        // SAFETY: both stay until the operation is complete, below.
-        let (from, into) = unsafe { (read(&value), write(&mut old)) };
+        // SAFETY: it stays until the operation is complete, below.
+        let from = unsafe { read(&value) };
+        // SAFETY: as above.
+        let into = unsafe { write(&mut old) };
         let rank = number(rank);
         let posted = self.window.fetch_and_op(&from, &into, rank, at(index), op);
         self.completed(posted, rank)?;
@@ -343,9 +345,13 @@ impl<'env, T: Equivalence> Epoch<'_, 'env, T> {
     #[track_caller]
     pub fn compare_and_swap(&self, compare: T, new: T, rank: usize, index: usize) -> Result<T> {
         let (values, mut old) = ([new, compare], [compare]);
-        // SAFETY: they stay until the operation is complete, below.
-        let (both, into) = unsafe { ((read(&values[..1]), read(&values[1..])), write(&mut old)) };
-        let (rank, both) = (number(rank), (&both.0, &both.1));
+        // SAFETY: it stays until the operation is complete, below.
+        let new = unsafe { read(&values[..1]) };
+        // SAFETY: as above.
+        let compare = unsafe { read(&values[1..]) };
+        // SAFETY: as above.
+        let into = unsafe { write(&mut old) };
+        let (rank, both) = (number(rank), (&new, &compare));
         let posted = self.window.compare_and_swap(both, &into, rank, at(index));
         self.completed(posted, rank)?;
         Ok(old[0])

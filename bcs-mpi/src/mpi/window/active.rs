@@ -9,6 +9,7 @@ use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::{Group, UNDEFINED};
 use crate::recording::{CallTiming, Primitive, Site};
 use bcs_core::wait_state::WaitReason;
+use bcs_core::wake::waiting;
 
 impl Window {
     /// `MPI_Win_fence`: ends an epoch of all ranks, and begins the next one.
@@ -198,7 +199,7 @@ impl Window {
             self.process().endpoint().wait_for_word(reason, over);
         } else if !is_over() {
             self.make_progress();
-            bcs_core::wake::waiting::give_way(&self.process().endpoint().page);
+            waiting::give_way(&self.process().endpoint().page);
             return Ok(false);
         }
         let mut epochs = self.0.epochs.lock();

@@ -203,12 +203,10 @@ impl Comm {
     /// Collects words of all ranks.
     pub(super) fn gather_words(&self, own: &[u64], operation: Operation) -> Result<Vec<u64>> {
         let mut all = vec![0u64; own.len() * self.members().len()];
-        // SAFETY: both stay until the call returns, and it has what it needs of them by then.
-        let (input, output) = unsafe {
-            let input = Buffer::read_only(own.as_ptr(), own.len(), Datatype::Uint64);
-            let output = Buffer::new(all.as_mut_ptr(), own.len(), Datatype::Uint64);
-            (input, output)
-        };
+        // SAFETY: it stays until the call returns, and the call has what it needs of it by then.
+        let input = unsafe { Buffer::read_only(own.as_ptr(), own.len(), Datatype::Uint64) };
+        // SAFETY: the same, with as many words of each rank.
+        let output = unsafe { Buffer::new(all.as_mut_ptr(), own.len(), Datatype::Uint64) };
         self.allgather(Some(input), output).map_err(|mut error| {
             error.operation = operation;
             error

@@ -222,8 +222,10 @@ impl Window {
                 let (Some(new), Some(compare)) = (fits(origin), fits(compare)) else {
                     return false;
                 };
-                // SAFETY: the promises of the buffers.
-                let (new, compare) = unsafe { (bytes_of(new), bytes_of(compare)) };
+                // SAFETY: the promise of the buffer.
+                let new = unsafe { bytes_of(new) };
+                // SAFETY: as above.
+                let compare = unsafe { bytes_of(compare) };
                 both[..len].copy_from_slice(compare);
                 both[len..2 * len].copy_from_slice(new);
                 &both[..2 * len]
@@ -279,10 +281,9 @@ impl Window {
 unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     if len == 8 {
         // SAFETY: the caller's promise; no alignment is needed.
-        unsafe {
-            to.cast::<u64>()
-                .write_unaligned(from.cast::<u64>().read_unaligned())
-        };
+        let word = unsafe { from.cast::<u64>().read_unaligned() };
+        // SAFETY: as above.
+        unsafe { to.cast::<u64>().write_unaligned(word) };
         return;
     }
     // SAFETY: the caller's promise.

@@ -8,6 +8,8 @@ use crate::call_site;
 use crate::mpi::Result;
 use crate::mpi::error::{Operation, Peer};
 use crate::recording::{CallTiming, Primitive, Site};
+use bcs_core::lockstep;
+use bcs_core::wake::waiting;
 use std::collections::BTreeMap;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex};
@@ -189,7 +191,7 @@ impl Window {
                 let all = all.map_err(|()| self.no_such_epoch(operation))?;
                 let mut ended = self.complete_all();
                 for (target, taken) in all.taken.iter().enumerate() {
-                    if *bcs_core::lockstep::lock(taken) {
+                    if *lockstep::lock(taken) {
                         let released = self.release(target, LockKind::Shared, operation);
                         ended = ended.and(released);
                     }
@@ -276,11 +278,12 @@ impl Window {
         self.usable(operation)?;
         fence(Ordering::SeqCst);
         self.make_progress();
+        // A program that waits for a store of another rank calls it again and again.
+        waiting::give_way(&self.process().endpoint().page);
         Ok(())
     }
 
-    /// Law 5, and law 7: a program that polls memory which others change calls this again and
-    /// again.
+    /// Makes progress (law 5).
     pub(super) fn make_progress(&self) {
         self.process().endpoint().poll_once();
     }

@@ -135,8 +135,8 @@ impl Window {
         }
         let place = match rank {
             PROC_NULL => {
-                let shared = |&rank: &usize| self.shared(rank).size > 0;
-                (0..self.ranks()).find(shared)
+                let has_memory = |&rank: &usize| self.part(rank).size > 0;
+                (0..self.ranks()).find(has_memory)
             }
             rank => self.target(rank, operation)?,
         };

@@ -86,8 +86,6 @@ impl NicRequests {
         requests
     }
 
-    /// The request of operations that need no completion.
-
     pub(super) fn open(&mut self, purpose: Purpose) -> Result<RequestId, TooManyRequests> {
         self.table.open(purpose)
     }

@@ -167,11 +167,13 @@ impl LocalOneSided {
             let fetched = if update.fetches { part } else { 0 };
             let (operand, old) = (&operand[..wanted], &mut old[..fetched]);
             match in_slot {
-                // SAFETY: all bytes from the start on are mapped, as long as the slots live, and
-                // other ranks access them in the same way.
-                Some(start) => unsafe {
-                    update.apply_atomically(start.add(at), part, operand, old)
-                },
+                Some(start) => {
+                    let first =
+                        NonNull::new(start.as_ptr().wrapping_add(at)).expect("it is mapped");
+                    // SAFETY: all bytes from the start on are mapped, as long as the slots live,
+                    // and other ranks access them in the same way.
+                    unsafe { update.apply_atomically(first, part, operand, old) };
+                }
                 None => {
                     let at = address.wrapping_add(at as u64);
                     self.update_locked::<N>((place, at, part), update, operand, old)?;
