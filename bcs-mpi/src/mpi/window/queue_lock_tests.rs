@@ -65,6 +65,27 @@ enum Doing {
     Releases(Release, LockStep),
 }
 
+impl Doing {
+    /// Returns whether a rank has the lock, although it may still have to pass on its place at the
+    /// head of the queue.
+    fn has_lock(&self) -> bool {
+        match self {
+            Self::Holds => true,
+            Self::Acquires(_, step) => matches!(
+                step,
+                LockStep::Load(_)
+                    | LockStep::CompareAndSwap {
+                        word: LockWord::Tail,
+                        ..
+                    }
+                    | LockStep::Wait(LockWord::OwnNext, _)
+                    | LockStep::Store(LockWord::GrantedOf(_), _)
+            ),
+            Self::Nothing | Self::Releases(..) => false,
+        }
+    }
+}
+
 struct Origin {
     kind: LockKind,
     doing: Doing,
@@ -99,9 +120,10 @@ impl Simulation {
         }
     }
 
+    /// Returns how many ranks share the lock, and how many have it alone.
     fn holders(&self) -> (usize, usize) {
         let holding = |kind| {
-            let holds = |it: &&Origin| matches!(it.doing, Doing::Holds) && it.kind == kind;
+            let holds = |it: &&Origin| it.doing.has_lock() && it.kind == kind;
             self.origins.iter().filter(holds).count()
         };
         (holding(LockKind::Shared), holding(LockKind::Exclusive))
@@ -134,14 +156,8 @@ impl Simulation {
                     _ => Doing::Acquires(acquire, next),
                 };
                 if next == LockStep::Done {
-                    if self.queue.contains(&rank) {
-                        // Those before it have got the lock. (A rank that has taken the lock may
-                        // still be busy with its place in the queue.)
-                        self.queue.retain(|&it| it != rank);
-                    }
+                    self.queue.retain(|&it| it != rank);
                     self.acquired += 1;
-                    let (shared, exclusive) = self.holders();
-                    assert!(exclusive == 0 || (exclusive, shared) == (1, 0));
                 }
             }
             Doing::Holds => {
@@ -157,6 +173,8 @@ impl Simulation {
                 };
             }
         }
+        let (shared, exclusive) = self.holders();
+        assert!(exclusive == 0 || (exclusive, shared) == (1, 0));
         true
     }
 }
