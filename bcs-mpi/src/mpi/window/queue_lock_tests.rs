@@ -90,6 +90,9 @@ struct Origin {
     kind: LockKind,
     doing: Doing,
     left: usize,
+    /// The ranks that were in the queue when it began to take the lock, and how many times each had
+    /// left.
+    before: Vec<(usize, usize)>,
 }
 
 struct Simulation {
@@ -111,6 +114,7 @@ impl Simulation {
             kind: LockKind::Shared,
             doing: Doing::Nothing,
             left: times,
+            before: Vec::new(),
         });
         Self {
             memory,
@@ -129,15 +133,39 @@ impl Simulation {
         (holding(LockKind::Shared), holding(LockKind::Exclusive))
     }
 
+    /// Returns the ranks that wait in the queue, and how many times each has left.
+    fn waiting(&self) -> Vec<(usize, usize)> {
+        let waiting = self.queue.iter().copied();
+        let waiting = waiting.filter(|&rank| !self.origins[rank].doing.has_lock());
+        waiting
+            .map(|rank| (rank, self.origins[rank].left))
+            .collect()
+    }
+
     /// Lets a rank make one step. Returns whether it could.
     fn advance(&mut self, rank: usize, kind: LockKind) -> bool {
+        let had_lock = self.origins[rank].doing.has_lock();
+        let could = self.step(rank, kind);
+        let (shared, exclusive) = self.holders();
+        assert!(exclusive == 0 || (exclusive, shared) == (1, 0));
+        if !had_lock && self.origins[rank].doing.has_lock() {
+            let waiting = self.waiting();
+            let overtaken = self.origins[rank].before.iter();
+            assert!(overtaken.clone().all(|it| !waiting.contains(it)));
+        }
+        could
+    }
+
+    fn step(&mut self, rank: usize, kind: LockKind) -> bool {
         let ranks = self.origins.len();
         match self.origins[rank].doing.clone() {
             Doing::Nothing if self.origins[rank].left == 0 => return false,
             Doing::Nothing => {
                 let acquire = Acquire::new(rank, ranks, kind);
                 let step = acquire.begin();
+                let before = self.waiting();
                 let origin = &mut self.origins[rank];
+                origin.before = before;
                 origin.left -= 1;
                 origin.kind = kind;
                 origin.doing = Doing::Acquires(acquire, step);
@@ -173,8 +201,6 @@ impl Simulation {
                 };
             }
         }
-        let (shared, exclusive) = self.holders();
-        assert!(exclusive == 0 || (exclusive, shared) == (1, 0));
         true
     }
 }
