@@ -65,10 +65,34 @@ enum Doing {
     Releases(Release, LockStep),
 }
 
+impl Doing {
+    /// Returns whether a rank has the lock, although it may still have to pass on its place at the
+    /// head of the queue.
+    fn has_lock(&self) -> bool {
+        match self {
+            Self::Holds => true,
+            Self::Acquires(_, step) => matches!(
+                step,
+                LockStep::Load(_)
+                    | LockStep::CompareAndSwap {
+                        word: LockWord::Tail,
+                        ..
+                    }
+                    | LockStep::Wait(LockWord::OwnNext, _)
+                    | LockStep::Store(LockWord::GrantedOf(_), _)
+            ),
+            Self::Nothing | Self::Releases(..) => false,
+        }
+    }
+}
+
 struct Origin {
     kind: LockKind,
     doing: Doing,
     left: usize,
+    /// The ranks that were in the queue when it began to take the lock, and how many times each had
+    /// left.
+    before: Vec<(usize, usize)>,
 }
 
 struct Simulation {
@@ -90,6 +114,7 @@ impl Simulation {
             kind: LockKind::Shared,
             doing: Doing::Nothing,
             left: times,
+            before: Vec::new(),
         });
         Self {
             memory,
@@ -99,23 +124,48 @@ impl Simulation {
         }
     }
 
+    /// Returns how many ranks share the lock, and how many have it alone.
     fn holders(&self) -> (usize, usize) {
         let holding = |kind| {
-            let holds = |it: &&Origin| matches!(it.doing, Doing::Holds) && it.kind == kind;
+            let holds = |it: &&Origin| it.doing.has_lock() && it.kind == kind;
             self.origins.iter().filter(holds).count()
         };
         (holding(LockKind::Shared), holding(LockKind::Exclusive))
     }
 
+    /// Returns the ranks that wait in the queue, and how many times each has left.
+    fn waiting(&self) -> Vec<(usize, usize)> {
+        let waiting = self.queue.iter().copied();
+        let waiting = waiting.filter(|&rank| !self.origins[rank].doing.has_lock());
+        waiting
+            .map(|rank| (rank, self.origins[rank].left))
+            .collect()
+    }
+
     /// Lets a rank make one step. Returns whether it could.
     fn advance(&mut self, rank: usize, kind: LockKind) -> bool {
+        let had_lock = self.origins[rank].doing.has_lock();
+        let could = self.step(rank, kind);
+        let (shared, exclusive) = self.holders();
+        assert!(exclusive == 0 || (exclusive, shared) == (1, 0));
+        if !had_lock && self.origins[rank].doing.has_lock() {
+            let waiting = self.waiting();
+            let overtaken = self.origins[rank].before.iter();
+            assert!(overtaken.clone().all(|it| !waiting.contains(it)));
+        }
+        could
+    }
+
+    fn step(&mut self, rank: usize, kind: LockKind) -> bool {
         let ranks = self.origins.len();
         match self.origins[rank].doing.clone() {
             Doing::Nothing if self.origins[rank].left == 0 => return false,
             Doing::Nothing => {
                 let acquire = Acquire::new(rank, ranks, kind);
                 let step = acquire.begin();
+                let before = self.waiting();
                 let origin = &mut self.origins[rank];
+                origin.before = before;
                 origin.left -= 1;
                 origin.kind = kind;
                 origin.doing = Doing::Acquires(acquire, step);
@@ -134,14 +184,8 @@ impl Simulation {
                     _ => Doing::Acquires(acquire, next),
                 };
                 if next == LockStep::Done {
-                    if self.queue.contains(&rank) {
-                        // Those before it have got the lock. (A rank that has taken the lock may
-                        // still be busy with its place in the queue.)
-                        self.queue.retain(|&it| it != rank);
-                    }
+                    self.queue.retain(|&it| it != rank);
                     self.acquired += 1;
-                    let (shared, exclusive) = self.holders();
-                    assert!(exclusive == 0 || (exclusive, shared) == (1, 0));
                 }
             }
             Doing::Holds => {
