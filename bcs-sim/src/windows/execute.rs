@@ -48,8 +48,8 @@ impl<'a> Execution<'a> {
         let info = Info::new();
         let mut bases = vec![0_i64; ranks];
         let window = match program.memory {
-            // SAFETY: the memory stays until the window is freed, and only operations use it.
             WindowOrigin::Create => {
+                // SAFETY: the memory stays until the window is freed, and only operations use it.
                 unsafe { world.win_create(memory.as_mut_ptr(), size, 1, &info) }?
             }
             WindowOrigin::Allocate => world.win_allocate(size, 1, &info)?,
@@ -338,11 +338,11 @@ impl<'a> Execution<'a> {
 
     fn check_memory(&self, round: &Round, model: &WindowModel) -> Result<()> {
         let expected = model.of(self.me);
+        let first = self.own_memory().cast_const();
+        // SAFETY: counter and ticket lie before the elements.
+        let first = unsafe { first.add(WORDS_BYTES) };
         // SAFETY: this rank's memory has as many bytes, and all epochs have ended.
-        let own = unsafe {
-            let first = self.own_memory().cast_const();
-            std::slice::from_raw_parts(first.add(WORDS_BYTES), expected.len())
-        };
+        let own = unsafe { std::slice::from_raw_parts(first, expected.len()) };
         let wrong = own
             .iter()
             .zip(expected)

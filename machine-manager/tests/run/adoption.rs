@@ -107,7 +107,8 @@ fn each_end_of_a_rank_reaches_the_other_launcher() {
 /// Whichever process is killed, nothing is left. Intel's own processes may take some seconds.
 #[test]
 fn no_process_outlives_the_others() {
-    let victims: [(&str, fn(&Process) -> bool); 4] = [
+    type IsVictim = fn(&Process) -> bool;
+    let victims: [(&str, IsVictim); 4] = [
         ("rank", |process| process.line.contains("recorded computes")),
         ("launcher", |process| {
             process.line.starts_with("bcs adopt-job")
