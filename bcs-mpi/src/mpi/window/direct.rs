@@ -30,6 +30,9 @@ const MAPPED: u8 = 2;
 /// It lies in the target's slot, too, so its elements are updated by the processor's atomics.
 const IN_SLOT: u8 = 3;
 
+/// The word of a target that was never open: no epoch has this number.
+const CLOSED: u64 = u64::MAX;
+
 /// The targets of a window, as far as operations may end at once there.
 #[derive(Debug)]
 pub(super) struct DirectTargets {
@@ -43,7 +46,7 @@ impl DirectTargets {
     pub(super) fn new(ranks: usize) -> Self {
         Self {
             memory: (0..ranks).map(|_| AtomicU8::new(UNKNOWN)).collect(),
-            open: (0..ranks).map(|_| AtomicU64::new(0)).collect(),
+            open: (0..ranks).map(|_| AtomicU64::new(CLOSED)).collect(),
             flushes: AtomicU64::new(0),
         }
     }
