@@ -76,7 +76,7 @@ fn main() -> Result<()> {
     let (rank, size) = (world.rank(), world.size());
     let mine = rows_of(rank, size);
     let mut window = world.fence_window(mine.len() + 2, [0.0; WIDTH])?;
-    parallel(&world, &mut window)?;
+    parallel(world, &mut window)?;
     let mut expected = plate();
     for _ in 0..STEPS {
         step_all(&mut expected);
