@@ -734,7 +734,8 @@ impl Dispatcher {
         }
         // It ends the job at once, and with it what reads our output. So we write before that.
         let message = verdict.message(self.ranks, None);
-        let _the_end_is_told_again = self.output.write();
+        // A piece is one line or less. The ranks' own streams do not pass here, so little waits.
+        while self.output.waiting() > 0 && self.output.write().is_ok() {}
         if let Some(message) = message {
             launcher.print(&message);
         }

@@ -5,8 +5,7 @@
 //! ([`ReceiveKind::Get`](super::ReceiveKind::Get)): the NIC of the origin's node knows where the
 //! bytes are.
 
-use super::{BadDescriptor, Payload, bad};
-use crate::limits::INLINE_BYTES;
+use super::{BadDescriptor, bad};
 use crate::one_sided::Update;
 
 /// The function of a one-sided operation that sends.
@@ -53,7 +52,9 @@ impl OneSidedTarget {
         let action = match word & !WAKES {
             0 => OneSidedAction::Put,
             encoded if encoded & !UPDATE_BITS == UPDATE => {
-                let update = Update::parse(encoded & UPDATE_BITS)?;
+                let Some(update) = Update::parse(encoded & UPDATE_BITS) else {
+                    return bad("function or datatype of an update", encoded.into());
+                };
                 if !update.fits(len) {
                     return bad("length of an update", len);
                 }
@@ -83,21 +84,6 @@ impl OneSidedTarget {
         match self.action {
             OneSidedAction::Update(Update { fetches: true, .. }) => len,
             _ => 0,
-        }
-    }
-
-    /// Checks that the bytes of an operation may be where they are: what comes back to the origin
-    /// is inline, and then so is what is sent.
-    pub(super) fn check(&self, payload: &Payload, len: u64) -> Result<(), BadDescriptor> {
-        let is_inline = matches!(payload, Payload::Inline(_));
-        let inline = INLINE_BYTES as u64;
-        match payload {
-            Payload::Slot { .. } | Payload::Cancel => bad("payload of a one-sided operation", len),
-            _ if is_inline && self.sent_len(len) > inline => bad("inline length", len),
-            _ if self.returned_len(len) > if is_inline { inline } else { 0 } => {
-                bad("length of an update that fetches", len)
-            }
-            _ => Ok(()),
         }
     }
 }

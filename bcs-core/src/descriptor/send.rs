@@ -172,7 +172,7 @@ impl SendDescriptor {
         message[2] = (flags & (OWED | IN_SLOT | INLINE)) << 32;
         message[3] = target.sent_len(len);
         let message = Self::parse(&message)?;
-        target.check(&message.payload, len)?;
+        check_one_sided(&target, &message.payload, len)?;
         if !message.needs_completion {
             return bad("flags", flags);
         }
@@ -181,6 +181,25 @@ impl SendDescriptor {
             one_sided: Some(target),
             ..message
         })
+    }
+}
+
+/// Checks that the bytes of a one-sided operation may be where they are: what comes back to the
+/// origin is inline, and then so is what is sent.
+fn check_one_sided(
+    target: &OneSidedTarget,
+    payload: &Payload,
+    len: u64,
+) -> Result<(), BadDescriptor> {
+    let is_inline = matches!(payload, Payload::Inline(_));
+    let inline = INLINE_BYTES as u64;
+    match payload {
+        Payload::Slot { .. } | Payload::Cancel => bad("payload of a one-sided operation", len),
+        _ if is_inline && target.sent_len(len) > inline => bad("inline length", len),
+        _ if target.returned_len(len) > if is_inline { inline } else { 0 } => {
+            bad("length of an update that fetches", len)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -224,8 +243,8 @@ mod tests {
             address: u64, elements in 0u64..20, code: u32, wakes: bool, in_memory: bool, destination in 0u32..16_384,
         ) {
             let action = match Update::parse(code & 0x1_ffff) {
-                Ok(update) => OneSidedAction::Update(update),
-                Err(_) => OneSidedAction::Put,
+                Some(update) => OneSidedAction::Update(update),
+                None => OneSidedAction::Put,
             };
             let len = match action {
                 OneSidedAction::Put => elements,

@@ -1,6 +1,5 @@
 //! What an update is, as a word of a descriptor, and what it does to a copy of the target's memory.
 
-use crate::descriptor::BadDescriptor;
 use crate::reduction::arithmetic::{ArithmeticPath, combine};
 use crate::reduction::{Datatype, Op};
 
@@ -65,30 +64,19 @@ impl Update {
         self.datatype as u32 | (self.kind.code() as u32) << 8 | fetches
     }
 
-    /// Parses the low 17 bits of a word.
-    ///
-    /// # Errors
-    /// [`BadDescriptor`] if the datatype or the function is unknown, or the function is not defined
-    /// on the datatype.
-    pub fn parse(word: u32) -> Result<Self, BadDescriptor> {
-        let bad = |field| BadDescriptor {
-            field,
-            value: u64::from(word),
-        };
+    /// Parses the low 17 bits of a word. Returns `None` if the datatype or the function is unknown,
+    /// or the function is not defined on the datatype.
+    #[must_use]
+    pub fn parse(word: u32) -> Option<Self> {
         let [datatype, code, ..] = word.to_le_bytes();
-        let datatype = Datatype::try_from(datatype).map_err(|_| bad("datatype of an update"))?;
+        let datatype = Datatype::try_from(datatype).ok()?;
         let kind = match code {
             REPLACE => UpdateKind::Replace,
             NO_OP => UpdateKind::NoOp,
             COMPARE_AND_SWAP => UpdateKind::CompareAndSwap,
-            code => {
-                UpdateKind::Reduce(Op::try_from(code).map_err(|_| bad("function of an update"))?)
-            }
+            code => UpdateKind::Reduce(Op::try_from(code).ok()?),
         };
-        if !kind.allowed(datatype) {
-            return Err(bad("function of an update"));
-        }
-        Ok(Self {
+        kind.allowed(datatype).then_some(Self {
             kind,
             datatype,
             fetches: word & FETCHES != 0,
