@@ -1,5 +1,6 @@
-//! A hash table over the memory of all ranks. A rank inserts a key by a compare-and-swap of an empty
-//! place, so no rank serves the table, and two ranks that want one place do not wait for each other.
+//! A hash table over the memory of all ranks. A rank inserts a key by a compare-and-swap of an
+//! empty place, so no rank serves the table, and two ranks that want one place do not wait for each
+//! other.
 
 use bcs_mpi::{Epoch, LockKind, LockWindow, Op, Result, Universe};
 

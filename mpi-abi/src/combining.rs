@@ -177,8 +177,9 @@ pub fn accumulate_op(handle: MPI_Op, datatype: MPI_Datatype) -> Result<Accumulat
     match (handle, predefined_op(handle)) {
         (MPI_REPLACE, _) => Ok(AccumulateOp::Replace),
         (MPI_NO_OP, _) => Ok(AccumulateOp::NoOp),
-        // `MPI_CHAR` is no number by the standard's table. But OSU's benchmarks and MPICH's own tests
-        // add characters in windows, and no library refuses that. They are numbers of 8 bits here.
+        // `MPI_CHAR` is no number by the standard's table. But OSU's benchmarks and MPICH's own
+        // tests add characters in windows, and no library refuses that. They are numbers of 8 bits
+        // here.
         (_, Some(op)) => match character(datatype).filter(|_| datatype != MPI_CHAR) {
             None => Ok(op.into()),
             Some(name) => Err(no_number(op, name)),

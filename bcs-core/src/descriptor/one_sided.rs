@@ -1,4 +1,4 @@
-//! What a one-sided operation does at its target: a part of a send descriptor.
+//! The target's side of a one-sided operation, as a part of a send descriptor.
 //!
 //! A put or an update is a send that meets no receive: the NIC of the target's node knows from the
 //! descriptor what to do with the bytes. A get is the opposite, a receive that meets no send

@@ -10,7 +10,7 @@
 //!   lies in the target's slot ([`Update::is_atomic`], [`Update::apply_atomically`]).
 //! - **The target's lock** in node memory ([`UpdateLock`](crate::memory::UpdateLock)) in all other
 //!   cases.
-//!   Who holds it reads the elements, updates the copy ([`Update::apply_to_copy`]), and writes them
+//!   The holder reads the elements, updates the copy ([`Update::apply_to_copy`]), and writes them
 //!   back.
 //!
 //! The standard defines the result of concurrent updates only if they have the same predefined

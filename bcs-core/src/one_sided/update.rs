@@ -1,4 +1,4 @@
-//! What an update is, as a word of a descriptor, and what it does to a copy of the target's memory.
+//! An update: its word in a descriptor, and its effect on a copy of the target's memory.
 
 use crate::reduction::arithmetic::{ArithmeticPath, combine};
 use crate::reduction::{Datatype, Op};
@@ -93,8 +93,8 @@ impl Update {
         }
     }
 
-    /// Returns whether `len` bytes are elements that it may update: whole ones, and a single one for
-    /// a compare-and-swap.
+    /// Returns whether `len` bytes are elements that it may update: whole ones, and a single one
+    /// for a compare-and-swap.
     #[must_use]
     pub const fn fits(self, len: u64) -> bool {
         let size = self.datatype.size() as u64;

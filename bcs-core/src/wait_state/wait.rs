@@ -49,9 +49,9 @@ pub enum WaitReason {
     Sends,
     /// An operation that needs only NICs (a communicator is made or freed).
     Nic,
-    /// The lock of a rank in a window: the context is that of the window's private communicator, the
-    /// tag is the locked rank in the window, and the rank is the one that is in the way, if that is
-    /// known.
+    /// The lock of a rank in a window: the context is that of the window's private communicator,
+    /// the tag is the locked rank in the window, and the rank is the one that is in the way, if
+    /// that is known.
     WindowLock(MessagePeer),
     /// The exposure epoch of a rank in a window (MPI_Win_post).
     WindowPost(MessagePeer),

@@ -51,8 +51,8 @@ impl Endpoint {
         posted.map(Request::on)
     }
 
-    /// Waits until `look` finds something in words of this rank. Whoever changes them rings this
-    /// rank's bell.
+    /// Waits until `look` finds something in words of this rank. The rank that changes them rings
+    /// this rank's bell.
     pub(crate) fn wait_for_word<T>(
         &self,
         reason: WaitReason,

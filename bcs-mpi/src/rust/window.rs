@@ -240,7 +240,7 @@ fn run<'env, T, R>(
     }
 }
 
-/// Converts a rank or an index. A number that is too large is none of them.
+/// Converts a rank or an index. A number that is too large is not one of them.
 fn number(rank: usize) -> i32 {
     i32::try_from(rank).unwrap_or(i32::MAX)
 }
@@ -337,11 +337,11 @@ impl<'env, T: Equivalence> Epoch<'_, 'env, T> {
         Ok(old[0])
     }
 
-    /// Replaces one element of a rank by `new` if it equals `compare`, in one step, and returns what
-    /// it was before. (`MPI_Compare_and_swap`)
+    /// Replaces one element of a rank by `new` if it equals `compare`, in one step, and returns
+    /// what it was before. (`MPI_Compare_and_swap`)
     ///
     /// # Errors
-    /// When there is no such element, it is no integer, or the epoch is none of locks.
+    /// When there is no such element, it is no integer, or the epoch is not one of locks.
     #[track_caller]
     pub fn compare_and_swap(&self, compare: T, new: T, rank: usize, index: usize) -> Result<T> {
         let (values, mut old) = ([new, compare], [compare]);
@@ -366,7 +366,7 @@ impl<'env, T: Equivalence> Epoch<'_, 'env, T> {
     /// Waits until all operations at a rank are complete. (`MPI_Win_flush`)
     ///
     /// # Errors
-    /// When an operation has failed, or the epoch is none of locks.
+    /// When an operation has failed, or the epoch is not one of locks.
     #[track_caller]
     pub fn flush(&self, rank: usize) -> Result<()> {
         self.window.flush(number(rank))

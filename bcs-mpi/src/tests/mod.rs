@@ -44,6 +44,7 @@ mod unchecked_memory;
 mod untyped;
 mod views;
 mod waiting;
+mod windows;
 mod world_of_one;
 mod wraps;
 

@@ -9,7 +9,7 @@ use super::TooManyRequests;
 use crate::data::DataView;
 use bcs_core::one_sided::Update;
 
-/// What is done at the target.
+/// The function at the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OneSidedKind {
     /// The origin's bytes are written there.
@@ -30,8 +30,8 @@ pub(crate) struct OneSided {
     /// The number of bytes at the target.
     pub(crate) len: u64,
     pub(crate) kind: OneSidedKind,
-    /// What is sent: as many bytes; for a compare-and-swap the value to compare with, and then the
-    /// new one. It is empty for a get, and for `MPI_NO_OP`.
+    /// The data that are sent: as many bytes; for a compare-and-swap the value to compare with, and
+    /// then the new one. It is empty for a get, and for `MPI_NO_OP`.
     pub(crate) origin: DataView,
     /// Where the bytes go that a get reads, or the previous contents of an update that fetches
     /// them. Otherwise it is empty.

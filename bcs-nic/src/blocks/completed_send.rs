@@ -46,7 +46,7 @@ impl CompletedSend {
     }
 
     /// Creates the completion of an operation that may be one-sided. A one-sided operation meets no
-    /// receive. What it brings back is inline in the completion that a receive would have.
+    /// receive. Bytes that it brings back are inline in the completion that a receive would have.
     #[must_use]
     pub fn of_transfer(
         (rank, request): (u32, RequestId),

@@ -3,7 +3,7 @@
 
 use super::oracle::{WindowModel, origin_elements};
 use super::program::{
-    Action, EpochKind, PlannedOperation, Round, WORDS_BYTES, WindowOrigin, WindowProgram,
+    Action, EpochKind, PlannedOperation, WORDS_BYTES, WindowOrigin, WindowProgram, WindowRound,
 };
 use bcs_core::reduction::{Datatype as Elementary, Op};
 use bcs_mpi::mpi::window::{LockKind, TargetData, Window};
@@ -95,7 +95,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Does this rank's part in an epoch, and compares.
-    pub(super) fn run(&mut self, round: &Round, model: &mut WindowModel) -> Result<()> {
+    pub(super) fn run(&mut self, round: &WindowRound, model: &mut WindowModel) -> Result<()> {
         let before = model.counters.clone();
         let expected = model.advance(round, self.me);
         let mut buffers: Vec<OperationBuffers> = round.operations[self.me]
@@ -131,7 +131,7 @@ impl<'a> Execution<'a> {
 
     fn in_epoch(
         &self,
-        round: &Round,
+        round: &WindowRound,
         buffers: &mut [OperationBuffers],
         fetched: &mut Vec<u64>,
         won: &mut [u64; 1],
@@ -254,7 +254,7 @@ impl<'a> Execution<'a> {
 
     /// Adds to the counter. The values come back at the end of the epoch at the latest, so the
     /// memory for them must stay where it is.
-    fn count(&self, round: &Round, fetched: &mut Vec<u64>) -> Result<()> {
+    fn count(&self, round: &WindowRound, fetched: &mut Vec<u64>) -> Result<()> {
         let Some((target, times)) = round.counter else {
             return Ok(());
         };
@@ -273,7 +273,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Tries to be the first to put its number into the ticket.
-    fn take_ticket(&self, round: &Round, found: &mut [u64; 1]) -> Result<()> {
+    fn take_ticket(&self, round: &WindowRound, found: &mut [u64; 1]) -> Result<()> {
         let Some(target) = round.ticket else {
             return Ok(());
         };
@@ -290,7 +290,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Checks that all values of a counter were fetched once.
-    fn check_counter(&self, round: &Round, before: &[u64], fetched: &[u64]) -> Result<()> {
+    fn check_counter(&self, round: &WindowRound, before: &[u64], fetched: &[u64]) -> Result<()> {
         let Some((target, times)) = round.counter else {
             return Ok(());
         };
@@ -313,7 +313,7 @@ impl<'a> Execution<'a> {
 
     /// Checks that one rank has got the ticket, and that all others have found its number. The
     /// target's rank frees it again.
-    fn check_ticket(&self, round: &Round, found: [u64; 1]) -> Result<()> {
+    fn check_ticket(&self, round: &WindowRound, found: [u64; 1]) -> Result<()> {
         let Some(target) = round.ticket else {
             return Ok(());
         };
@@ -336,7 +336,7 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    fn check_memory(&self, round: &Round, model: &WindowModel) -> Result<()> {
+    fn check_memory(&self, round: &WindowRound, model: &WindowModel) -> Result<()> {
         let expected = model.of(self.me);
         let first = self.own_memory().cast_const();
         // SAFETY: counter and ticket lie before the elements.

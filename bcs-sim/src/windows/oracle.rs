@@ -1,6 +1,6 @@
 //! The memory of all ranks as it must be.
 
-use super::program::{Action, PlannedOperation, Round, WindowProgram};
+use super::program::{Action, PlannedOperation, WindowProgram, WindowRound};
 use bcs_core::reduction::Datatype;
 use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
 use bcs_mpi::mpi::window::AccumulateOp;
@@ -51,7 +51,7 @@ impl WindowModel {
 
     /// Does what all origins do in an epoch. Returns what comes back to one of them, for each of
     /// its operations.
-    pub(super) fn advance(&mut self, round: &Round, me: usize) -> Vec<Vec<u8>> {
+    pub(super) fn advance(&mut self, round: &WindowRound, me: usize) -> Vec<Vec<u8>> {
         let mut returned = Vec::new();
         for (origin, operations) in round.operations.iter().enumerate() {
             for operation in operations {

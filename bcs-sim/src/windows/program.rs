@@ -1,4 +1,4 @@
-//! What the ranks do to a window.
+//! The operations and epochs of the ranks of a window.
 
 use bcs_core::reduction::{Datatype, Op};
 use bcs_mpi::mpi::window::AccumulateOp;
@@ -36,7 +36,7 @@ pub(super) enum EpochKind {
     LockAll,
 }
 
-/// What an operation does.
+/// The function of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Put,
@@ -67,7 +67,7 @@ pub(super) struct PlannedOperation {
 
 /// An epoch of all ranks.
 #[derive(Clone, Debug)]
-pub(super) struct Round {
+pub(super) struct WindowRound {
     pub(super) epoch: EpochKind,
     /// The operations of each origin, in its order.
     pub(super) operations: Vec<Vec<PlannedOperation>>,
@@ -86,7 +86,7 @@ pub(super) struct WindowProgram {
     pub(super) own: usize,
     /// Elements of the common part.
     pub(super) common: usize,
-    pub(super) rounds: Vec<Round>,
+    pub(super) rounds: Vec<WindowRound>,
 }
 
 /// Bytes before the elements of each rank: counter and ticket.
@@ -127,7 +127,7 @@ impl WindowProgram {
         ranks * self.own + self.common
     }
 
-    fn draw_round(&self, ranks: usize, random: &mut ChaCha8Rng) -> Round {
+    fn draw_round(&self, ranks: usize, random: &mut ChaCha8Rng) -> WindowRound {
         let epochs = [
             EpochKind::Fence,
             EpochKind::Groups,
@@ -138,7 +138,7 @@ impl WindowProgram {
         let epoch = *epochs.choose(random).expect("there are some");
         let common = AccumulateOp::Reduce(self.op(random));
         let operations = (0..ranks).map(|origin| self.draw_origin((origin, ranks), common, random));
-        Round {
+        WindowRound {
             epoch,
             operations: operations.collect(),
             counter: random

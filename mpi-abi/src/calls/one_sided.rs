@@ -12,13 +12,13 @@ use bcs_mpi::mpi::{Buffer, Datatype, ErrorClass, Request, Result};
 use std::ffi::{c_int, c_void};
 
 /// The data of a target, with the datatype that it refers to.
-struct Target {
+struct TargetArguments {
     displacement: MPI_Aint,
     count: usize,
     datatype: Datatype,
 }
 
-impl Target {
+impl TargetArguments {
     fn new(
         rank: c_int,
         displacement: MPI_Aint,
@@ -80,7 +80,7 @@ fn requested(
 calls! {
     fn PMPI_Put | PMPI_Put_c(origin_addr: *const c_void, origin_count: N, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: N, target_datatype: MPI_Datatype, win: MPI_Win) {
         run_on_window(win, |entry| {
-            let target = Target::new(target_rank, target_disp, target_count, target_datatype)?;
+            let target = TargetArguments::new(target_rank, target_disp, target_count, target_datatype)?;
             let from = origin(origin_addr, origin_count, origin_datatype, target_rank != MPI_PROC_NULL)?;
             entry.window.put(&from, target_rank, target.data())
         })
@@ -88,7 +88,7 @@ calls! {
 
     fn PMPI_Get | PMPI_Get_c(origin_addr: *mut c_void, origin_count: N, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: N, target_datatype: MPI_Datatype, win: MPI_Win) {
         run_on_window(win, |entry| {
-            let target = Target::new(target_rank, target_disp, target_count, target_datatype)?;
+            let target = TargetArguments::new(target_rank, target_disp, target_count, target_datatype)?;
             let into = origin(origin_addr, origin_count, origin_datatype, target_rank != MPI_PROC_NULL)?;
             entry.window.get(&into, target_rank, target.data())
         })
@@ -97,7 +97,7 @@ calls! {
     fn PMPI_Accumulate | PMPI_Accumulate_c(origin_addr: *const c_void, origin_count: N, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: N, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) {
         run_on_window(win, |entry| {
             let op = accumulate_op(op, origin_datatype)?;
-            let target = Target::new(target_rank, target_disp, target_count, target_datatype)?;
+            let target = TargetArguments::new(target_rank, target_disp, target_count, target_datatype)?;
             let is_used = target_rank != MPI_PROC_NULL && op != AccumulateOp::NoOp;
             let from = origin(origin_addr, origin_count, origin_datatype, is_used)?;
             entry.window.accumulate(&from, target_rank, target.data(), op)
@@ -107,7 +107,7 @@ calls! {
     fn PMPI_Get_accumulate | PMPI_Get_accumulate_c(origin_addr: *const c_void, origin_count: N, origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: N, result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: N, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) {
         run_on_window(win, |entry| {
             let op = accumulate_op(op, target_datatype)?;
-            let target = Target::new(target_rank, target_disp, target_count, target_datatype)?;
+            let target = TargetArguments::new(target_rank, target_disp, target_count, target_datatype)?;
             let is_there = target_rank != MPI_PROC_NULL;
             let from = origin(origin_addr, origin_count, origin_datatype, is_there && op != AccumulateOp::NoOp)?;
             let result = origin(result_addr, result_count, result_datatype, is_there)?;
@@ -135,7 +135,7 @@ calls! {
 
     fn PMPI_Rput | PMPI_Rput_c(origin_addr: *const c_void, origin_count: N, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: N, target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request) {
         requested(win, request, |entry| {
-            let target = Target::new(target_rank, target_disp, target_count, target_datatype)?;
+            let target = TargetArguments::new(target_rank, target_disp, target_count, target_datatype)?;
             let from = origin(origin_addr, origin_count, origin_datatype, target_rank != MPI_PROC_NULL)?;
             entry.window.rput(&from, target_rank, target.data())
         })
@@ -143,7 +143,7 @@ calls! {
 
     fn PMPI_Rget | PMPI_Rget_c(origin_addr: *mut c_void, origin_count: N, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: N, target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request) {
         requested(win, request, |entry| {
-            let target = Target::new(target_rank, target_disp, target_count, target_datatype)?;
+            let target = TargetArguments::new(target_rank, target_disp, target_count, target_datatype)?;
             let into = origin(origin_addr, origin_count, origin_datatype, target_rank != MPI_PROC_NULL)?;
             entry.window.rget(&into, target_rank, target.data())
         })
@@ -152,7 +152,7 @@ calls! {
     fn PMPI_Raccumulate | PMPI_Raccumulate_c(origin_addr: *const c_void, origin_count: N, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: N, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request) {
         requested(win, request, |entry| {
             let op = accumulate_op(op, origin_datatype)?;
-            let target = Target::new(target_rank, target_disp, target_count, target_datatype)?;
+            let target = TargetArguments::new(target_rank, target_disp, target_count, target_datatype)?;
             let is_used = target_rank != MPI_PROC_NULL && op != AccumulateOp::NoOp;
             let from = origin(origin_addr, origin_count, origin_datatype, is_used)?;
             entry.window.raccumulate(&from, target_rank, target.data(), op)
@@ -162,7 +162,7 @@ calls! {
     fn PMPI_Rget_accumulate | PMPI_Rget_accumulate_c(origin_addr: *const c_void, origin_count: N, origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: N, result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: N, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request) {
         requested(win, request, |entry| {
             let op = accumulate_op(op, target_datatype)?;
-            let target = Target::new(target_rank, target_disp, target_count, target_datatype)?;
+            let target = TargetArguments::new(target_rank, target_disp, target_count, target_datatype)?;
             let is_there = target_rank != MPI_PROC_NULL;
             let from = origin(origin_addr, origin_count, origin_datatype, is_there && op != AccumulateOp::NoOp)?;
             let result = origin(result_addr, result_count, result_datatype, is_there)?;

@@ -21,7 +21,7 @@ pub(super) const NODE: Check = Check {
     about: "one-sided operations of 8 B with a flush on a node: geometric mean at most 0.5 x the best peer of each row, none above 1.0; 1 MiB at most 1.0",
     about_time: true,
     quick: false,
-    run: |workspace| contest(workspace, &Race::NODE),
+    run: |workspace| contest(workspace, &OneSidedRace::NODE),
 };
 
 pub(super) const NODES: Check = Check {
@@ -29,7 +29,7 @@ pub(super) const NODES: Check = Check {
     about: "put and fetch-and-op of 8 B with a flush between two nodes of a machine: at most 1.0 x the best peer by TCP",
     about_time: true,
     quick: false,
-    run: |workspace| contest(workspace, &Race::NODES),
+    run: |workspace| contest(workspace, &OneSidedRace::NODES),
 };
 
 pub(super) const COMPUTING: Check = Check {
@@ -47,8 +47,8 @@ const RANKS: usize = 2;
 /// A peer by TCP may take milliseconds for an operation.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What is compared.
-struct Race {
+/// The parameters of a comparison.
+struct OneSidedRace {
     path: MessagePath,
     options: &'static [&'static str],
     times: &'static str,
@@ -59,7 +59,7 @@ struct Race {
     long: &'static [&'static str],
 }
 
-impl Race {
+impl OneSidedRace {
     const NODE: Self = Self {
         path: MessagePath::Node,
         options: &["--bind", "core"],
@@ -87,7 +87,7 @@ impl Race {
 /// The rows of a run: name and microseconds.
 type Rows = Vec<(String, f64)>;
 
-fn contest(workspace: &Workspace, race: &Race) -> Result<CheckOutcome> {
+fn contest(workspace: &Workspace, race: &OneSidedRace) -> Result<CheckOutcome> {
     let ours = CBench::build_of(workspace, "one_sided", SOURCE)?;
     let options: Vec<String> = race.options.iter().map(|&word| word.to_owned()).collect();
     let mut peers = Vec::new();

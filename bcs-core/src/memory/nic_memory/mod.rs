@@ -139,8 +139,8 @@ impl NicMemory {
         }
     }
 
-    /// NIC side: reports a change of the rank's memory for which the rank may wait, so that it looks
-    /// again. The caller rings it.
+    /// NIC side: reports a change of the rank's memory for which the rank may wait. The rank then
+    /// looks again, when the caller has rung it.
     pub fn count_change(&self) {
         self.completions().fetch_add(1, Ordering::Release);
     }

@@ -1,6 +1,6 @@
 //! Active target synchronisation: fences, and epochs with groups (MPI 5.0, 12.5.1 and 12.5.2).
 
-use super::epoch::Access;
+use super::epoch_state::Access;
 use super::state::Window;
 use super::{Assertions, NOCHECK, NOPRECEDE, NOSUCCEED};
 use crate::bcs::Blocking;
@@ -36,8 +36,8 @@ impl Window {
                 }
             }
             let ended = self.complete_all();
-            // Whoever says that no operation precedes has nothing to wait for (12.5.5). It still
-            // has to know that the others are ready for the operations that follow.
+            // A rank that says that no operation precedes has nothing to wait for (12.5.5). It
+            // still has to know that the others are ready for the operations that follow.
             let both = NOPRECEDE | NOSUCCEED;
             let entered = match assertions & both {
                 ends if ends == both => Ok(()),

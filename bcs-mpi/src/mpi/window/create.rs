@@ -1,11 +1,11 @@
 //! How windows come and go (MPI 5.0, 12.2).
 #![expect(unsafe_code, reason = "what ranks tell each other is named by address")]
 
-use super::control::ControlBlock;
-use super::direct::DirectTargets;
-use super::epoch::Epochs;
+use super::control_block::ControlBlock;
+use super::direct_targets::DirectTargets;
+use super::epoch_state::Epochs;
 use super::memory::WindowMemory;
-use super::outstanding::Outstanding;
+use super::posted_operations::Outstanding;
 use super::state::{Window, WindowFlavor, WindowPart, WindowState};
 use crate::call_site;
 use crate::mpi::error::{ErrorClass, Operation, Result};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 /// The words that each rank tells the others when a window is made.
 const TOLD_WORDS: usize = 5;
 
-/// What a rank brings into a window.
+/// The part of a window that a rank brings.
 #[derive(Debug)]
 struct Contribution {
     base: u64,

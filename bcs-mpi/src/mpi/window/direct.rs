@@ -5,9 +5,10 @@
 //! the lock of the target if that is to be taken. If this rank can use the target's memory by loads
 //! and stores, it then notes that the target is *open* in this epoch. The next operations there
 //! need to look at nothing else. Each call that may change an epoch makes all targets closed
-//! ([`Epochs::lock`](super::epoch::Epochs::lock)).
+//! ([`Epochs::lock`](super::epoch_state::Epochs::lock)).
 #![expect(unsafe_code, reason = "ranks use each other's memory")]
 
+use super::direct_targets::{FAR, IN_SLOT, MAPPED, UNKNOWN, epoch_word};
 use super::operands::TargetData;
 use super::state::{Window, WindowFlavor, WindowPart};
 use crate::bcs::ByteRange;
@@ -15,47 +16,11 @@ use crate::mpi::Buffer;
 use bcs_core::one_sided::{Update, UpdateKind};
 use bcs_core::reduction;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 /// Flushes that end at once and do not advance this rank's other operations, for each that does
 /// (law 5). To advance them takes about as long as these together.
 const FLUSHES_BETWEEN: u64 = 15;
-
-/// What is known of a target's memory.
-const UNKNOWN: u8 = 0;
-/// It is not mapped here, or calls are recorded or checked.
-const FAR: u8 = 1;
-/// It is mapped here.
-const MAPPED: u8 = 2;
-/// It lies in the target's slot, too, so its elements are updated by the processor's atomics.
-const IN_SLOT: u8 = 3;
-
-/// The word of a target that was never open: no epoch has this number.
-const CLOSED: u64 = u64::MAX;
-
-/// The targets of a window, as far as operations may end at once there.
-#[derive(Debug)]
-pub(super) struct DirectTargets {
-    memory: Box<[AtomicU8]>,
-    /// The number of the epoch in which each is open, and whether it is one of locks.
-    open: Box<[AtomicU64]>,
-    flushes: AtomicU64,
-}
-
-impl DirectTargets {
-    pub(super) fn new(ranks: usize) -> Self {
-        Self {
-            memory: (0..ranks).map(|_| AtomicU8::new(UNKNOWN)).collect(),
-            open: (0..ranks).map(|_| AtomicU64::new(CLOSED)).collect(),
-            flushes: AtomicU64::new(0),
-        }
-    }
-}
-
-/// An epoch as a word: its number, and whether it is one of locks.
-fn epoch_word(number: u64, is_passive: bool) -> u64 {
-    number << 1 | u64::from(is_passive)
-}
 
 /// Returns the elements of a buffer and where they lie, if they are of one predefined type without
 /// gaps and lie side by side.
@@ -182,8 +147,8 @@ impl Window {
         }
     }
 
-    /// Updates an element at once. `compare` and `result` are there if the function has them. Returns
-    /// false if that is not possible: then nothing has happened.
+    /// Updates an element at once. `compare` and `result` are there if the function has them.
+    /// Returns false if that is not possible: then nothing has happened.
     #[inline(always)]
     pub(super) fn update_at_once(
         &self,

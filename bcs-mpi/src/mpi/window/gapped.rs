@@ -4,22 +4,13 @@
 //! spread over memory of their own, and the target's are found one by one.
 #![expect(unsafe_code, reason = "spread elements are named by address")]
 
-use super::operations::CheckedOperation;
+use super::checked_operation::{CheckedOperation, GappedData};
 use super::state::Window;
 use crate::bcs::{self, DataView};
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use bcs_core::layout::LayoutBuilder;
 use bcs_core::reduction::Datatype;
 use std::sync::Arc;
-
-/// The origin's side of such an operation.
-#[derive(Clone, Debug)]
-pub(super) struct GappedData {
-    element: Datatype,
-    /// The data without gaps.
-    origin: DataView,
-    result: DataView,
-}
 
 impl GappedData {
     /// Returns the same operation on elements with gaps.

@@ -1,8 +1,8 @@
 //! How a rank takes and gives back the lock of a target: it executes the steps of
 //! [`queue_lock`](super::queue_lock).
 
-use super::control::Change;
-use super::epoch::{HeldLock, LockedAll};
+use super::control_block::Change;
+use super::epoch_state::{HeldLock, LockedAll};
 use super::queue_lock::{Acquire, LockKind, LockStep, LockWord, OverwrittenWord, Release};
 use super::state::Window;
 use crate::mpi::error::{Operation, Result};

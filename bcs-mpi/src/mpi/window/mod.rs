@@ -16,11 +16,15 @@
 //! and on waits for own words. So it is the same wherever a rank is.
 
 mod active;
+mod checked_operation;
 mod control;
+mod control_block;
 mod create;
 mod direct;
+mod direct_targets;
 mod dynamic;
 mod epoch;
+mod epoch_state;
 mod gapped;
 mod locking;
 mod memory;
@@ -28,6 +32,7 @@ mod operands;
 mod operations;
 mod outstanding;
 mod passive;
+mod posted_operations;
 mod properties;
 mod queue_lock;
 mod requests;

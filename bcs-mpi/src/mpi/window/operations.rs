@@ -4,8 +4,8 @@
     reason = "data are packed into memory that is named by address"
 )]
 
-use super::epoch::Permission;
-use super::gapped::GappedData;
+use super::checked_operation::{CheckedOperation, GappedData};
+use super::epoch_state::Permission;
 use super::operands::{TargetData, element, first_bytes, operand_view, pieces};
 use super::state::Window;
 use crate::bcs::{self, DataView};
@@ -41,20 +41,6 @@ impl AccumulateOp {
             Self::NoOp => UpdateKind::NoOp,
         }
     }
-}
-
-/// An operation whose arguments were checked.
-#[derive(Clone, Debug)]
-pub(super) struct CheckedOperation {
-    pub(super) target: usize,
-    pub(super) kind: OneSidedKind,
-    /// The data at the target, in the process that has their memory.
-    pub(super) data: DataView,
-    pub(super) origin: DataView,
-    pub(super) result: DataView,
-    /// The origin's data, if they are spread when the operation is executed.
-    pub(super) gapped: Option<GappedData>,
-    pub(super) operation: Operation,
 }
 
 /// Returns whether the elements of a buffer may be compared and swapped.
@@ -203,7 +189,8 @@ impl Window {
     /// one, and returns its previous value.
     ///
     /// # Errors
-    /// As [`put`](Self::put), and when the elements are neither integers nor truth values nor bytes.
+    /// As [`put`](Self::put), and when the elements are neither integers nor truth values nor
+    /// bytes.
     #[track_caller]
     pub fn compare_and_swap(
         &self,

@@ -2,75 +2,14 @@
 //!
 //! Only operations that a NIC carries out are here: the others are complete when they are posted.
 
+use super::posted_operations::{MOST_PER_TARGET, Posted, PostedOperation};
 use super::state::Window;
 use crate::bcs::{self, Blocking};
 use crate::mpi::error::{Operation, Result};
 use bcs_core::lockstep;
 use bcs_core::wait_state::WaitReason;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-
-/// The most operations at one target. When there are more, the next one waits for the oldest.
-const MOST_PER_TARGET: usize = 1024;
-
-/// The operations that are under way, by target.
-#[derive(Debug, Default)]
-pub(super) struct Outstanding {
-    by_target: Mutex<BTreeMap<usize, VecDeque<Posted>>>,
-    /// How many there are, so that nobody takes the lock if there are none.
-    count: AtomicUsize,
-    /// Held by the thread that waits for operations, so that others do not find them gone before
-    /// they are complete.
-    completing: Mutex<()>,
-}
-
-#[derive(Debug)]
-struct Posted {
-    what: PostedOperation,
-    operation: Operation,
-}
-
-/// What is waited for.
-#[derive(Debug)]
-enum PostedOperation {
-    Request(bcs::Request),
-    /// An operation that has a request of the program, which takes its outcome.
-    OfProgram(Arc<AtomicBool>),
-}
-
-impl Outstanding {
-    #[inline(always)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
-    }
-
-    fn push(&self, target: usize, posted: Posted) -> usize {
-        self.count.fetch_add(1, Ordering::AcqRel);
-        let mut all = lockstep::lock(&self.by_target);
-        let queue = all.entry(target).or_default();
-        queue.push_back(posted);
-        queue.len()
-    }
-
-    fn pop(&self, target: usize) -> Option<Posted> {
-        let mut all = lockstep::lock(&self.by_target);
-        let queue = all.get_mut(&target)?;
-        let oldest = queue.pop_front();
-        if queue.is_empty() {
-            all.remove(&target);
-        }
-        oldest
-    }
-
-    fn ended(&self) {
-        self.count.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    fn any_target(&self) -> Option<usize> {
-        lockstep::lock(&self.by_target).keys().next().copied()
-    }
-}
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 impl Window {
     /// Keeps a posted operation until it is complete.

@@ -1,6 +1,6 @@
 //! Passive target synchronisation: locks and flushes (MPI 5.0, 12.5.3 and 12.5.4).
 
-use super::epoch::{Access, HeldLock, LockedAll};
+use super::epoch_state::{Access, HeldLock, LockedAll};
 use super::queue_lock::LockKind;
 use super::state::Window;
 use super::{Assertions, NOCHECK};
@@ -154,8 +154,8 @@ impl Window {
                 let taken = (0..ranks).map(|_| Mutex::new(false)).collect();
                 let all = Arc::new(LockedAll { taken });
                 self.begin_access(Access::All(all.clone()), operation)?;
-                // Loads and stores of this rank's own memory need no call, so nothing would take this
-                // lock later.
+                // Loads and stores of this rank's own memory need no call, so nothing would take
+                // this lock later.
                 let own = self.acquire_in(&all, self.me(), operation);
                 if own.is_err() {
                     self.0.epochs.lock().access = Access::None;

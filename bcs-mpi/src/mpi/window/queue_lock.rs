@@ -4,22 +4,22 @@
 //! memory of another rank. It is made of words, and each step is one operation on one word:
 //!
 //! ```text
-//! at the target    state   holders, 16 bits │ queued, 16 │ head, 15, and whether it is shared │ owner, 16
+//! at the target    state   holders: 16 bits │ queued: 16 │ head: 15, is it shared: 1 │ owner: 16
 //!                  tail    the rank that was the last to enter the queue
 //! at each origin   next    the rank behind it in the queue of that target
 //!                  granted it is at the head of the queue
 //!                  woken   the holders for which it has waited at the head have left
 //! ```
 //!
-//! A rank is a number plus one, so that 0 is nobody. The *owner* holds the lock alone, and *holders*
-//! share it.
+//! A rank is a number plus one, so that 0 is nobody. The *owner* holds the lock alone, and
+//! *holders* share it.
 //!
 //! **Without a queue**, one compare-and-swap of `state` takes the lock, and one addition gives it
 //! back. **Otherwise** a rank adds itself to `queued`. From then on nobody takes the lock without
 //! the queue, so nobody is overtaken. It swaps itself into `tail`, links itself behind its
 //! predecessor, and waits until that has made it the *head*. The head registers in `state`. If the
-//! lock is held in a way that excludes it, it waits until the last one that leaves wakes it. Then it
-//! takes the lock, and passes its place at the head on at once. (These queues are those of
+//! lock is held in a way that excludes it, it waits until the last one that leaves wakes it. Then
+//! it takes the lock, and passes its place at the head on at once. (These queues are those of
 //! Mellor-Crummey and Scott, 1991. Here they order who is the next one to take the lock, and not
 //! who holds it. So holders may share it, and a rank that leaves needs one operation.)
 //!
@@ -28,7 +28,8 @@
 //! nothing. Otherwise somebody who excludes it leaves later, finds it registered, and is the only
 //! one to do so: while a head is registered, nobody else takes the lock.
 //!
-//! Other ranks may overwrite these words. Numbers in them are checked before they are used as ranks.
+//! Other ranks may overwrite these words. Numbers in them are checked before they are used as
+//! ranks.
 
 /// How a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub(super) const MOST_RANKS: usize = (1 << 15) - 2;
 
 const _: () = assert!(bcs_core::limits::MAX_RANKS <= MOST_RANKS);
 
-/// What a `state` word says.
+/// The meaning of a `state` word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LockState(u64);
 
@@ -133,7 +134,7 @@ pub(super) enum LockStep {
 pub(super) struct OverwrittenWord(pub(super) u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum LockStage {
     Try,
     Clear,
     Announce,
@@ -156,7 +157,7 @@ pub(super) struct Acquire {
     me: u64,
     ranks: usize,
     kind: LockKind,
-    stage: Stage,
+    stage: LockStage,
     /// The state that the next attempt expects.
     expected: u64,
 }
@@ -168,7 +169,7 @@ impl Acquire {
             me: me as u64 + 1,
             ranks,
             kind,
-            stage: Stage::Try,
+            stage: LockStage::Try,
             expected: 0,
         }
     }
@@ -195,29 +196,29 @@ impl Acquire {
     fn step(&self) -> LockStep {
         use LockStep::{Add, Clear, CompareAndSwap, Done, Load, Store, Swap, Wait};
         match self.stage {
-            Stage::Try => CompareAndSwap {
+            LockStage::Try => CompareAndSwap {
                 word: LockWord::State,
                 compare: self.expected,
                 new: self.expected.wrapping_add(self.taken()),
             },
             // Before anybody can find this rank in the queue.
-            Stage::Clear => Clear,
-            Stage::Announce => Add(LockWord::State, QUEUED),
-            Stage::Swap => Swap(LockWord::Tail, self.me),
-            Stage::Link { before } => Store(LockWord::NextOf(before), self.me),
-            Stage::AwaitGrant { before } => Wait(LockWord::OwnGranted, Some(before)),
-            Stage::Register => Add(LockWord::State, self.head().wrapping_sub(QUEUED)),
-            Stage::AwaitWake { owner } => Wait(LockWord::OwnWoken, owner),
-            Stage::Take => Add(LockWord::State, self.taken().wrapping_sub(self.head())),
-            Stage::LookBehind => Load(LockWord::OwnNext),
-            Stage::LeaveQueue => CompareAndSwap {
+            LockStage::Clear => Clear,
+            LockStage::Announce => Add(LockWord::State, QUEUED),
+            LockStage::Swap => Swap(LockWord::Tail, self.me),
+            LockStage::Link { before } => Store(LockWord::NextOf(before), self.me),
+            LockStage::AwaitGrant { before } => Wait(LockWord::OwnGranted, Some(before)),
+            LockStage::Register => Add(LockWord::State, self.head().wrapping_sub(QUEUED)),
+            LockStage::AwaitWake { owner } => Wait(LockWord::OwnWoken, owner),
+            LockStage::Take => Add(LockWord::State, self.taken().wrapping_sub(self.head())),
+            LockStage::LookBehind => Load(LockWord::OwnNext),
+            LockStage::LeaveQueue => CompareAndSwap {
                 word: LockWord::Tail,
                 compare: self.me,
                 new: 0,
             },
-            Stage::AwaitLink => Wait(LockWord::OwnNext, None),
-            Stage::PassOn { to } => Store(LockWord::GrantedOf(to), 1),
-            Stage::Over => Done,
+            LockStage::AwaitLink => Wait(LockWord::OwnNext, None),
+            LockStage::PassOn { to } => Store(LockWord::GrantedOf(to), 1),
+            LockStage::Over => Done,
         }
     }
 
@@ -228,35 +229,35 @@ impl Acquire {
     pub(super) fn found(&mut self, word: u64) -> Result<LockStep, OverwrittenWord> {
         let state = LockState(word);
         self.stage = match self.stage {
-            Stage::Try if word == self.expected => Stage::Over,
-            Stage::Try if self.kind == LockKind::Shared && state.is_open_for_shared() => {
+            LockStage::Try if word == self.expected => LockStage::Over,
+            LockStage::Try if self.kind == LockKind::Shared && state.is_open_for_shared() => {
                 self.expected = word;
-                Stage::Try
+                LockStage::Try
             }
-            Stage::Try => Stage::Clear,
-            Stage::Clear => Stage::Announce,
-            Stage::Announce => Stage::Swap,
-            Stage::Swap if word == 0 => Stage::Register,
-            Stage::Swap => Stage::Link {
+            LockStage::Try => LockStage::Clear,
+            LockStage::Clear => LockStage::Announce,
+            LockStage::Announce => LockStage::Swap,
+            LockStage::Swap if word == 0 => LockStage::Register,
+            LockStage::Swap => LockStage::Link {
                 before: self.rank(word)?,
             },
-            Stage::Link { before } => Stage::AwaitGrant { before },
-            Stage::AwaitGrant { .. } => Stage::Register,
-            Stage::Register if self.is_excluded(state) => Stage::AwaitWake {
+            LockStage::Link { before } => LockStage::AwaitGrant { before },
+            LockStage::AwaitGrant { .. } => LockStage::Register,
+            LockStage::Register if self.is_excluded(state) => LockStage::AwaitWake {
                 owner: match state.owner() {
                     0 => None,
                     owner => Some(self.rank(owner)?),
                 },
             },
-            Stage::Register | Stage::AwaitWake { .. } => Stage::Take,
-            Stage::Take => Stage::LookBehind,
-            Stage::LookBehind if word == 0 => Stage::LeaveQueue,
-            Stage::LeaveQueue if word == self.me => Stage::Over,
-            Stage::LeaveQueue => Stage::AwaitLink,
-            Stage::LookBehind | Stage::AwaitLink => Stage::PassOn {
+            LockStage::Register | LockStage::AwaitWake { .. } => LockStage::Take,
+            LockStage::Take => LockStage::LookBehind,
+            LockStage::LookBehind if word == 0 => LockStage::LeaveQueue,
+            LockStage::LeaveQueue if word == self.me => LockStage::Over,
+            LockStage::LeaveQueue => LockStage::AwaitLink,
+            LockStage::LookBehind | LockStage::AwaitLink => LockStage::PassOn {
                 to: self.rank(word)?,
             },
-            Stage::PassOn { .. } | Stage::Over => Stage::Over,
+            LockStage::PassOn { .. } | LockStage::Over => LockStage::Over,
         };
         Ok(self.step())
     }

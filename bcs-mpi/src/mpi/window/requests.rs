@@ -1,7 +1,8 @@
 //! Operations with requests (MPI 5.0, 12.3.5).
 
+use super::checked_operation::CheckedOperation;
 use super::operands::TargetData;
-use super::operations::{AccumulateOp, CheckedOperation, at_target};
+use super::operations::{AccumulateOp, at_target};
 use super::state::Window;
 use crate::bcs::{self, RequestOutcome};
 use crate::endpoint::{AsyncOperation, OperationContext};

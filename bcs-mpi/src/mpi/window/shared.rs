@@ -13,7 +13,7 @@ use crate::mpi::{Comm, PROC_NULL};
 #[derive(Debug)]
 pub(super) struct SharedPart {
     pub(super) base: u64,
-    /// What this rank has allocated.
+    /// The memory that this rank has allocated.
     pub(super) memory: Option<WindowMemory>,
     /// The rank that has allocated it.
     pub(super) owner: usize,

@@ -1,10 +1,10 @@
 //! A window, and what all its handles share.
 
-use super::control::ControlBlock;
-use super::direct::DirectTargets;
-use super::epoch::Epochs;
+use super::control_block::ControlBlock;
+use super::direct_targets::DirectTargets;
+use super::epoch_state::Epochs;
 use super::memory::WindowMemory;
-use super::outstanding::Outstanding;
+use super::posted_operations::Outstanding;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 use crate::mpi::group::as_rank;
 use crate::mpi::{Comm, Group, Info, PROC_NULL, Process};
@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex};
 /// How a window was made (`MPI_WIN_CREATE_FLAVOR`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowFlavor {
-    /// Of memory that the program has (`MPI_Win_create`).
+    /// It is memory that the program has (`MPI_Win_create`).
     Create,
     /// With memory of its own (`MPI_Win_allocate`).
     Allocate,
-    /// Of memory that is attached later (`MPI_Win_create_dynamic`).
+    /// Its memory is attached later (`MPI_Win_create_dynamic`).
     Dynamic,
     /// With memory that all its ranks have mapped (`MPI_Win_allocate_shared`).
     Shared,

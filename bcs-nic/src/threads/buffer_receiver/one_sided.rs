@@ -91,7 +91,7 @@ struct OperandFetch {
     pieces: Vec<OperandPiece>,
 }
 
-/// What became of an operation.
+/// The result of an attempt to do an operation.
 enum Attempt {
     Happened(TransferKind),
     /// Another one holds the target's lock.
@@ -139,7 +139,7 @@ impl OneSidedOperations {
         }
     }
 
-    /// Takes a piece of an operand from DH. What comes for an operation that is over is dropped.
+    /// Takes a piece of an operand from DH. A piece for an operation that is over is dropped.
     pub(super) fn take_piece(&mut self, piece: OperandPiece, context: &mut NicThreadContext<'_>) {
         let pair = (piece.origin, piece.target);
         let fetch = self.waiting.get_mut(&pair).and_then(|it| it.fetch.as_mut());

@@ -126,8 +126,8 @@ impl Transfer {
         transfer
     }
 
-    /// Creates a transfer for the operand of an update. The origin is notified later, when all of it
-    /// has been applied.
+    /// Creates a transfer for the operand of an update. The origin is notified later, when all of
+    /// it has been applied.
     pub(in super::super) fn operand(source_node: NodeId, envelope: &Envelope) -> Self {
         Self {
             is_operand: true,
@@ -154,7 +154,7 @@ impl Transfer {
         returned: Completion,
     ) -> Self {
         let mut transfer = Self::cancelled(envelope.send.destination, source_node, envelope);
-        // Whatever it was, its bytes are not needed any more.
+        // Its bytes are not needed any more, wherever they are.
         transfer.payload = Payload::Inline([0; INLINE_BYTES]);
         transfer.ending = TransferCompletion {
             receive: returned,
