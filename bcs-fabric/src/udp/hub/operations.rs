@@ -130,7 +130,8 @@ impl Operations {
         let moves = |operation: &&PortOperation| match operation {
             PortOperation::Put(_) => true,
             PortOperation::Get(_) => gets,
-            PortOperation::Fetch(fetch) => fetch.event == Event::Pending,
+            // DH fetches operands of updates outside of the slice, as it gets messages.
+            PortOperation::Fetch(fetch) => gets && fetch.event == Event::Pending,
             PortOperation::Compare(_) | PortOperation::Decided(..) | PortOperation::Done(_) => {
                 false
             }
