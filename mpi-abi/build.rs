@@ -3,9 +3,10 @@
 //!
 //! If a file in `src/calls` defines a function (`fn PMPI_...`), the function is checked against its
 //! prototype in the list. If no file defines it, it returns that it is not supported, after it has
-//! called the error handler of the object that the standard names (9.3, 14.7).
+//! called the error handler of the object that the standard names (9.3, 14.7). All such functions
+//! are on files.
 
-use abi_lists::{Parameter, Prototype, bcs_functions, constants, functions};
+use abi_lists::{Prototype, bcs_functions, constants, functions};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -66,12 +67,7 @@ fn rest(functions: &[Prototype], defined: &BTreeSet<String>) -> String {
         .iter()
         .filter(|function| !defined.contains(function.name));
     let mut names = Vec::new();
-    for Prototype {
-        name,
-        returns,
-        parameters,
-    } in missing
-    {
+    for Prototype { name, returns, .. } in missing {
         assert_eq!(
             *returns, "int",
             "{name} cannot answer that it is not supported"
@@ -79,7 +75,7 @@ fn rest(functions: &[Prototype], defined: &BTreeSet<String>) -> String {
         let _ = writeln!(
             text,
             "/// `{name}` is not there yet.\n#[unsafe(export_name = \"entry_P{name}\")]\npub extern \"C\" fn P{name}{}",
-            unsupported(name, parameters)
+            unsupported(name)
         );
         names.push(*name);
     }
@@ -90,21 +86,12 @@ fn rest(functions: &[Prototype], defined: &BTreeSet<String>) -> String {
     text
 }
 
-/// Returns the parameters and the body of a function that is not implemented. The parameters decide
-/// whose handler is called.
-fn unsupported(name: &str, parameters: &[Parameter]) -> String {
-    // There is no file before it is open, so these are errors of MPI_FILE_NULL.
-    if name.starts_with("MPI_File_") || name.starts_with("MPI_Register_datarep") {
-        return format!("() -> c_int {{ unsupported_file(\"{name}\") }}");
-    }
-    let comm = parameters.iter().position(|of| of.base() == "MPI_Comm");
-    let Some(comm) = comm.filter(|&at| parameters[at].depth() == 0) else {
-        return format!("() -> c_int {{ unsupported(\"{name}\") }}");
-    };
-    let before = parameters[..comm].iter().enumerate();
-    let before = before.map(|(at, of)| format!("_before_{at}: {}, ", of.in_rust()));
-    let before: String = before.collect();
-    format!("({before}comm: MPI_Comm) -> c_int {{ unsupported_on(\"{name}\", comm) }}")
+/// Returns the parameters and the body of a function that is not implemented. All of these are on
+/// files. There is no file before it is open, so these are errors of `MPI_FILE_NULL`.
+fn unsupported(name: &str) -> String {
+    let is_on_files = name.starts_with("MPI_File_") || name.starts_with("MPI_Register_datarep");
+    assert!(is_on_files, "no file in src/calls defines P{name}");
+    format!("() -> c_int {{ unsupported_file(\"{name}\") }}")
 }
 
 /// Generates checks that each implemented function has the type of its prototype. Its name in Rust

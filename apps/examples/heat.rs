@@ -88,7 +88,12 @@ fn parallel(world: &Communicator) -> Result<Vec<Row>> {
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
-    assert!(world.size() <= HEIGHT, "at most a rank for each row");
+    if world.size() > HEIGHT {
+        world.abort(
+            2,
+            &format!("the plate has {HEIGHT} rows: use at most {HEIGHT} ranks"),
+        );
+    }
     let rows = parallel(world)?;
 
     let expected = serial();

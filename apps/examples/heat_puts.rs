@@ -74,6 +74,12 @@ fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
     let (rank, size) = (world.rank(), world.size());
+    if size > HEIGHT {
+        world.abort(
+            2,
+            &format!("the plate has {HEIGHT} rows: use at most {HEIGHT} ranks"),
+        );
+    }
     let mine = rows_of(rank, size);
     let mut window = world.fence_window(mine.len() + 2, [0.0; WIDTH])?;
     parallel(world, &mut window)?;

@@ -90,7 +90,7 @@ impl MessagePassing for Communicator {
 /// Runs a program as a rank of a job, or alone: from MPI_Init to MPI_Finalize.
 pub fn run(
     name: &str,
-    program: fn(&Communicator, &[String]) -> ExitCode,
+    program: impl FnOnce(&Communicator, &[String]) -> ExitCode,
     arguments: Vec<OsString>,
 ) -> ExitCode {
     let failed = |what: &str, error: Error| {

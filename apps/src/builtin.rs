@@ -56,22 +56,24 @@ pub static TABLE: &[BuiltIn] = &[
         name: "sweep3d",
         about: "neutron transport by discrete ordinates: the benchmark of the BCS-MPI paper",
         run: |arguments| {
-            let program = crate::abi::PortableProgram {
-                bcs: crate::sweep3d::command,
-                abi: crate::sweep3d::command,
-            };
-            crate::abi::run("sweep3d", program, arguments)
+            let name = "sweep3d";
+            crate::abi::run(
+                name,
+                |world, words| crate::sweep3d::command(world, words),
+                arguments,
+            )
         },
     },
     BuiltIn {
         name: "sage",
         about: "gas dynamics on an adaptive mesh: an application like SAGE of the BCS-MPI paper",
         run: |arguments| {
-            let program = crate::abi::PortableProgram {
-                bcs: crate::sage::command,
-                abi: crate::sage::command,
-            };
-            crate::abi::run("sage", program, arguments)
+            let name = "sage";
+            crate::abi::run(
+                name,
+                |world, words| crate::sage::command(world, words),
+                arguments,
+            )
         },
     },
 ];

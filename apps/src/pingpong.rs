@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 
 use crate::MessagePassing;
-use crate::usage::{FAILURE, USAGE, complain, parse};
+use crate::usage::{FAILURE, complain, parse, refuse};
 
 /// The name in messages.
 const PROGRAM: &str = "pingpong";
@@ -115,9 +115,11 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         },
         Err(error) => error,
     };
+    if matches!(error, PingPongError::Alone(_) | PingPongError::Bytes(_)) {
+        return refuse(mpi, PROGRAM, &error);
+    }
     complain(mpi, PROGRAM, &error);
-    let usage = matches!(error, PingPongError::Alone(_) | PingPongError::Bytes(_));
-    ExitCode::from(if usage { USAGE } else { FAILURE })
+    ExitCode::from(FAILURE)
 }
 
 /// Runs the round trips; rank 0 gets the statistics. It checks the content of every returned

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::MessagePassing;
-use crate::usage::{FAILURE, USAGE, complain};
+use crate::usage::{FAILURE, complain, refuse};
 
 /// The longest deck, in bytes. A deck has some lines of numbers and perhaps remarks.
 const LONGEST_DECK: u64 = 64 * 1024;
@@ -19,10 +19,7 @@ pub(crate) fn deck_text<M: MessagePassing>(
 ) -> Result<String, ExitCode> {
     match shared_text(mpi, path) {
         Ok(Ok(text)) => Ok(text),
-        Ok(Err(complaint)) => {
-            complain(mpi, program, complaint);
-            Err(ExitCode::from(USAGE))
-        }
+        Ok(Err(complaint)) => Err(refuse(mpi, program, complaint)),
         Err(error) => {
             complain(
                 mpi,

@@ -37,16 +37,28 @@ pub(crate) fn parse<P: Parser, M: MessagePassing>(
             }
             return ExitCode::SUCCESS;
         }
-        complain(mpi, program, one_line(&error.to_string()));
-        ExitCode::from(USAGE)
+        refuse(mpi, program, one_line(&error.to_string()))
     })
 }
 
 /// Prints an error on rank 0, in one line that starts with the program's name.
 pub(crate) fn complain<M: MessagePassing>(mpi: &M, program: &str, what: impl Display) {
     if mpi.rank() == 0 {
-        eprintln!("{program}: {what}");
+        // In one piece, for standard error has no buffer.
+        let line = format!("{program}: {what}\n");
+        eprint!("{line}");
     }
+}
+
+/// Prints what is wrong with the input of a program, and returns the exit code for that. All
+/// processes call it.
+///
+/// No process leaves before the line is written: the first one that fails ends the job.
+pub(crate) fn refuse<M: MessagePassing>(mpi: &M, program: &str, what: impl Display) -> ExitCode {
+    complain(mpi, program, what);
+    // If it fails, the job is ending, and the exit code says no more than it would.
+    let _is_ending = mpi.barrier();
+    ExitCode::from(USAGE)
 }
 
 /// Returns the exit code for the result of a program, and prints an error.
@@ -71,12 +83,11 @@ pub(crate) fn exit_code<M: MessagePassing>(
 /// Reports that there are fewer than `least` ranks, and returns the exit code for that.
 pub(crate) fn too_few_ranks<M: MessagePassing>(mpi: &M, program: &str, least: usize) -> ExitCode {
     let ranks = mpi.size();
-    complain(
+    refuse(
         mpi,
         program,
         format_args!("{ranks} process is too few: start {least} or more"),
-    );
-    ExitCode::from(USAGE)
+    )
 }
 
 /// A time on a command line, in seconds: more than 0 and at most a day.

@@ -1,8 +1,10 @@
 //! Every bound of the runtime, with its reason. Exceeding one is an error message, never a crash.
 
-/// The most nodes of a job. A node set is a bit mask of this many bits, copied into every
-/// Compare-And-Write; four words keep it inside one cache line.
-pub const MAX_NODES: usize = 256;
+/// The most nodes of a job. A node set is a bit mask of this many bits, two cache lines, copied
+/// into every Compare-And-Write. A microstrobe carries the words that the job has nodes for. Each
+/// node has lanes for every other one, of 112 KiB, so all processes of a machine map a segment that
+/// grows with the square: 112 GiB of addresses here, of which only the pages exist that are used.
+pub const MAX_NODES: usize = 1_024;
 
 /// The most ranks of a job. A rank number travels as `u32`. This bound keeps the member list of the
 /// world communicator (4 bytes a rank) small enough to be copied in one piece.
@@ -10,6 +12,28 @@ pub const MAX_RANKS: usize = 16_384;
 
 /// The most ranks on a node: a NIC scans the rings of its ranks once a slice.
 pub const MAX_RANKS_PER_NODE: usize = 1_024;
+
+/// The number of spare ranks that a job has if the user gives no `--universe-size`
+/// (`MPI_Comm_spawn`). It is enough for a program that starts its workers once, on all cores of a
+/// usual machine. Each costs a node manager some memory of its own and some microseconds at the
+/// start, so a job of more than [`MOST_RANKS_WITH_SPARE`] ranks has none.
+pub const DEFAULT_SPARE_RANKS: usize = 64;
+
+/// The most ranks of a job that has spare ranks without being asked: in a larger one the spare
+/// ranks of its nodes would be felt at the start, and programs of many ranks seldom spawn.
+pub const MOST_RANKS_WITH_SPARE: usize = 64;
+
+/// A job has spare ranks without being asked if a process may open this many files: 11 for each of
+/// [`MOST_RANKS_WITH_SPARE`] ranks and [`DEFAULT_SPARE_RANKS`] more, and those of the launcher.
+pub const LEAST_FILES_WITH_SPARE: u64 = 2048;
+
+/// Bytes of names, arguments and directories in one request of a rank to its launcher: with the
+/// lengths of all of them, and the rest of the message, they fit the buffer of a socket.
+pub const MAX_REQUEST_BYTES: usize = 48 * 1024;
+
+/// The most commands of one `MPI_Comm_spawn_multiple`: more than programs have, and few enough that
+/// a request stays short.
+pub const MAX_SPAWN_COMMANDS: usize = 256;
 
 /// Slots of a node ([`crate::memory::slot`]), of 512 GiB each. User space on x86-64 has room for
 /// 256. The first is for programs that are linked to fixed addresses. Linux loads other programs
@@ -105,6 +129,14 @@ pub const COLL_INFO_PAYLOAD_BYTES: usize = 4096;
 /// match.
 pub const REQUEST_SLOTS: usize = 1 << 20;
 
+/// The bytes of all contributions together from which on members divide a short reduction to all:
+/// 128 cache lines that other cores have written. To read these takes about as long as another
+/// synchronization of the members, which moves cache lines, too.
+pub const LEAST_DIVIDED_BYTES: usize = 8 << 10;
+
+/// With fewer members, each reads at most twice the lines that it reads if they divide the work.
+pub const LEAST_DIVIDING_MEMBERS: usize = 8;
+
 /// The envelopes and posted receives that the NIC keeps for one receiving rank (law 4).
 pub const MAX_ENVELOPES_PER_RANK: usize = 1 << 20;
 
@@ -175,7 +207,7 @@ pub const FOLD_BLOCK_BYTES: usize = 16 * 1024;
 
 /// Room in a token for the headers of its parts: one for each child in the reduce tree of
 /// [`MAX_NODES`] nodes, and one for the result.
-pub const TOKEN_PARTS: usize = 9;
+pub const TOKEN_PARTS: usize = 11;
 
 /// Bytes in front of each part of a token: one cache line.
 pub const TOKEN_HEADER_BYTES: usize = 64;

@@ -95,7 +95,7 @@ pub enum Block {
 }
 
 /// Bytes of the strobe block.
-const STROBE_BYTES: usize = 128;
+const STROBE_BYTES: usize = 192;
 /// The number of tokens, which is the number of places.
 #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
 const TOKENS: usize = COLLECTIVE_TOKENS as usize;

@@ -20,6 +20,7 @@ use crate::transport::smartmap::{NodeManager, SlotReply};
 use bcs_core::job::handshake::{
     FromRank, MAX_MESSAGE_BYTES, NodeManagerReply, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
 };
+use bcs_core::job::{RankAnswer, RankRequest};
 use bcs_core::memory::slot::SLOT_VARIABLE;
 use bcs_core::memory::{MapError, NicMemory, RecorderMemory, slot};
 use bcs_core::smartmap::{NodeMemory, RankArea};
@@ -92,6 +93,8 @@ const ANSWER_BYTES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct NodeManagerLink {
     socket: OwnedFd,
+    /// Held from a request to its answer: threads of a rank may have several.
+    turn: Mutex<()>,
     /// The rest, if another launcher has started this process.
     elsewhere: Option<StartedElsewhere>,
 }
@@ -158,6 +161,7 @@ impl Attachment {
         })?;
         let link = NodeManagerLink {
             socket,
+            turn: Mutex::default(),
             elsewhere: Some(StartedElsewhere {
                 launcher: Mutex::new(pmi),
                 _lifeline: lifeline,
@@ -173,6 +177,7 @@ impl Attachment {
     fn over(socket: OwnedFd) -> Result<Self, AttachError> {
         Self::with_link(NodeManagerLink {
             socket,
+            turn: Mutex::default(),
             elsewhere: None,
         })
     }
@@ -195,12 +200,14 @@ impl Attachment {
         let welcome = match answer {
             NodeManagerReply::Welcome(welcome) => *welcome,
             NodeManagerReply::Refused(reason) => return Err(AttachError::Refused(reason)),
-            other @ (NodeManagerReply::Slot | NodeManagerReply::NoSlot { .. }) => {
+            other @ (NodeManagerReply::Slot
+            | NodeManagerReply::NoSlot { .. }
+            | NodeManagerReply::Answer(_)) => {
                 return Err(nonsense(&other));
             }
         };
         let record = match &welcome.record {
-            Some(what) => Some(record(what, welcome.placement.ranks(), fds.pop())?),
+            Some(what) => Some(record(what, welcome.placement.capacity(), fds.pop())?),
             None => None,
         };
         let mut fds = fds.into_iter();
@@ -349,6 +356,7 @@ impl NodeManagerLink {
     /// has come.
     fn slot(&self, place: usize) -> Result<SlotReply, AttachError> {
         let place = u32::try_from(place).expect("MAX_SLOTS fits u32");
+        let _turn = self.turn();
         self.say(&FromRank::Slot { place })?;
         match self.hear(ANSWER_BYTES)? {
             (NodeManagerReply::Slot, fds) => match <[OwnedFd; 1]>::try_from(fds) {
@@ -359,6 +367,20 @@ impl NodeManagerLink {
             },
             (NodeManagerReply::NoSlot { yet: false }, _) => Ok(SlotReply::None),
             (NodeManagerReply::NoSlot { yet: true }, _) => Ok(SlotReply::NotYet),
+            (other, _) => Err(nonsense(&other)),
+        }
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the launcher of the job for something, and waits for the answer.
+    pub(crate) fn ask(&self, request: RankRequest) -> Result<RankAnswer, AttachError> {
+        let _turn = self.turn();
+        self.say(&FromRank::Ask(request))?;
+        match self.hear(MAX_MESSAGE_BYTES)? {
+            (NodeManagerReply::Answer(answer), _) => Ok(answer),
             (other, _) => Err(nonsense(&other)),
         }
     }
@@ -484,6 +506,10 @@ mod tests {
             placement: Placement::block(4, 2).unwrap(),
             settings,
             record: Some("mmds:calls=10".to_owned()),
+            application: 0,
+            universe_size: Some(4),
+            job: 7,
+            spawned: None,
         };
         let said = NodeManagerReply::Welcome(Box::new(welcome.clone()));
         let manager = std::thread::spawn(move || {
@@ -533,6 +559,10 @@ mod tests {
             placement: Placement::block(1, 1).unwrap(),
             settings: Settings::default(),
             record: None,
+            application: 0,
+            universe_size: None,
+            job: 7,
+            spawned: None,
         };
         let without_memory = refused(NodeManagerReply::Welcome(Box::new(welcome)));
         assert!(

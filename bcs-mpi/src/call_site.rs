@@ -10,6 +10,28 @@ use std::cell::Cell;
 
 thread_local! {
     static WAITS_AT: Cell<Option<Site>> = const { Cell::new(None) };
+    static STARTED_AT: Cell<Option<Site>> = const { Cell::new(None) };
+}
+
+/// Marks this thread as waiting for what a call at some place has started, as long as it lives.
+#[derive(Debug)]
+pub(crate) struct StartSiteGuard;
+
+/// Begins to wait for what a call at this place has started.
+pub(crate) fn completes(started: Site) -> StartSiteGuard {
+    STARTED_AT.set(Some(started));
+    StartSiteGuard
+}
+
+impl Drop for StartSiteGuard {
+    fn drop(&mut self) {
+        STARTED_AT.set(None);
+    }
+}
+
+/// Returns the place of the call that started what this thread waits for, as it is published.
+pub(crate) fn published_start() -> Option<wait_state::Site> {
+    to_published(STARTED_AT.get()?)
 }
 
 /// Marks this thread as being in a call that may wait, as long as it lives.
@@ -33,6 +55,11 @@ impl Drop for CallSiteGuard {
             WAITS_AT.set(None);
         }
     }
+}
+
+/// Returns the place of the call that this thread is in, as far as it is known.
+pub(crate) fn current() -> Option<Site> {
+    foreign::address().map(Site::Address).or(WAITS_AT.get())
 }
 
 /// Returns the place that this rank publishes. Destructors wait at places of this crate, which are

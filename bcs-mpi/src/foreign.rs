@@ -19,8 +19,13 @@ pub(crate) fn address() -> Option<u64> {
     ADDRESS.get().map(|address| address())
 }
 
-/// Returns the place of the call. The line of Rust may belong to a language binding.
+/// Returns the place of the call. A line of Rust may belong to a language binding, so the call that
+/// this thread is in counts instead. An address is a place already, perhaps that of an earlier
+/// call.
 #[inline]
-pub(crate) fn site(of_rust: Site) -> Site {
-    address().map_or(of_rust, Site::Address)
+pub(crate) fn site(place: Site) -> Site {
+    match place {
+        Site::Rust(_) => address().map_or(place, Site::Address),
+        Site::Address(_) => place,
+    }
 }

@@ -72,6 +72,7 @@ mod schedules;
 mod send_sites;
 pub mod shared_memory;
 mod steps;
+mod thread_usage;
 pub mod transport;
 
 #[cfg(feature = "derive")]
@@ -105,6 +106,7 @@ pub use rust::persistent_messages::{
 pub use rust::scope::{Scope, scope};
 pub use rust::scoped_messages::{ReceiveRequest, SendRequest};
 pub use rust::section::Section;
+pub use rust::spawning::SpawnedProgram;
 pub use rust::universe::Universe;
 pub use rust::views::{ReceiveViewRequest, View, ViewMut, ViewsApart};
 pub use rust::waiting::{Pending, test_all, test_any, test_some, wait_all, wait_any, wait_some};

@@ -9,6 +9,7 @@
 //! Calls that the library makes itself inside of a call are not recorded.
 
 use crate::foreign;
+use crate::thread_usage::{self, Surroundings};
 use bcs_core::clock::quick_ns;
 use bcs_core::memory::RecorderMemory;
 use bcs_core::wake::MachinePage;
@@ -43,6 +44,8 @@ struct RecorderState {
     recorder: Recorder<RecorderWords>,
     /// When the last operation of the current call completed, and its length.
     complete: Option<(u64, u64)>,
+    /// The process when the recorder began.
+    began: Surroundings,
 }
 
 #[derive(Debug)]
@@ -151,15 +154,19 @@ impl Recording {
                 selection,
                 window,
             } = record;
+            let began = Surroundings::of_this_process();
+            let mut recorder = Recorder::new(
+                RecorderWords(memory),
+                layout,
+                &selection,
+                window,
+                quick_ns(),
+            );
+            recorder.take_usage(thread_usage::read(), quick_ns(), false);
             OwnerLock::new(RecorderState {
-                recorder: Recorder::new(
-                    RecorderWords(memory),
-                    layout,
-                    &selection,
-                    window,
-                    quick_ns(),
-                ),
+                recorder,
                 complete: None,
+                began,
             })
         };
         Self {
@@ -212,7 +219,12 @@ impl Recording {
         let slice = self.page.slice();
         self.with(|state| {
             state.complete = None;
-            state.recorder.enter(site, called, quick_ns(), slice)
+            let now_ns = quick_ns();
+            let begun = state.recorder.enter(site, called, now_ns, slice);
+            if called.blocking && state.recorder.is_usage_due(now_ns) {
+                read_usage(state, now_ns, true);
+            }
+            begun
         })
     }
 
@@ -231,6 +243,9 @@ impl Recording {
             let known = came.map(|bytes| CallInfo { bytes, ..*called });
             let called = known.as_ref().unwrap_or(called);
             state.recorder.leave(begun, called, now_ns);
+            if called.blocking && state.recorder.is_usage_due(now_ns) {
+                read_usage(state, now_ns, false);
+            }
             if manner != CallTiming::Starts {
                 let latency_ns = now_ns.saturating_sub(begun.at_ns());
                 state
@@ -306,6 +321,10 @@ impl Recording {
         self.with(|state| {
             self.on.store(false, Ordering::Relaxed);
             state.recorder.finish(quick_ns());
+            let ended = Surroundings::of_this_process();
+            let file_bytes = ended.file_bytes.saturating_sub(state.began.file_bytes);
+            let core_loop_ns = ended.core_loop_ns.min(state.began.core_loop_ns);
+            state.recorder.surroundings(file_bytes, core_loop_ns);
         });
     }
 
@@ -336,6 +355,14 @@ impl Recording {
             recorder.close();
         }
     }
+}
+
+/// Reads the thread's account with the kernel. It is not part of the path that every call takes.
+#[cold]
+#[inline(never)]
+fn read_usage(state: &mut RecorderState, now_ns: u64, enters: bool) {
+    let usage = thread_usage::read();
+    state.recorder.take_usage(usage, now_ns, enters);
 }
 
 /// A message that is over for this rank.

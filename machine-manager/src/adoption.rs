@@ -13,13 +13,13 @@
 //! Both roles end at once and leave a child of nobody: the program that rank 0 or another rank runs
 //! must not find a child that it has not started.
 
+use crate::agent_links::ManagerHandle;
 use crate::exit_code;
 use crate::hosts::{Hosts, Limits, StartInterruption};
-use crate::launch::ManagerHandle;
+
 use anyhow::{Context as _, bail};
 use bcs_core::job::NodeId;
 use bcs_fabric::udp::choose_address;
-use node_manager::control::{FrameReader, FrameWriter};
 use node_manager::spawn::{Image, Setup, Spawner};
 use node_manager::{ADOPTING, FAR_ROLE, take_inherited};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -34,14 +34,17 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// The role of a launcher that starts no ranks. Arguments: the numbers of three inherited
-/// descriptors (the channel to rank 0, the door of node 0, the PMI socket of rank 0), the number of
-/// ranks of each node, the host of each node, and the program.
+/// descriptors (the channel to rank 0, the rank listener of node 0, the PMI socket of rank 0), the
+/// number of ranks of each node, the host of each node, and the program.
 pub const JOB_ROLE: &str = "adopt-job";
 
 /// The role of a process that starts a node manager whose ranks are there. Argument: the number of
-/// an inherited descriptor, the door. Its standard input and output are the channel to the
+/// an inherited descriptor, the rank listener. Its standard input and output are the channel to the
 /// launcher.
 pub const NODE_ROLE: &str = "adopt-node";
+
+/// Told to people who type one of these commands.
+const NOT_FOR_PEOPLE: &str = "MPI_Init of a program starts this command, not a person";
 
 /// The first argument after [`JOB_ROLE`] of the process that is a child of nobody.
 const DETACHED: &str = "detached";
@@ -68,8 +71,8 @@ const STRANGERS_AT_ONCE: usize = 64;
 pub struct AdoptedJob {
     /// The channel to rank 0, which waits for a line.
     rank_zero: OwnedFd,
-    /// The door of node 0.
-    pub(crate) door: OwnedFd,
+    /// The rank listener of node 0.
+    pub(crate) rank_listener: OwnedFd,
     /// The PMI socket of rank 0, by which the other launcher gets the exit code.
     launcher: OwnedFd,
     /// The number of ranks of each node.
@@ -100,12 +103,12 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
 /// Runs in [`NODE_ROLE`].
 #[must_use]
 pub fn start_node_manager(arguments: &[OsString]) -> ExitCode {
-    let started = inherited(arguments.first()).and_then(|door| {
+    let started = inherited(arguments.first()).and_then(|rank_listener| {
         let channel = (rustix::stdio::stdin(), rustix::stdio::stdout());
         spawn(
             &["bcs", FAR_ROLE, ADOPTING].map(OsStr::new),
             channel,
-            &[door.as_fd()],
+            &[rank_listener.as_fd()],
         )
     });
     match started {
@@ -118,10 +121,12 @@ pub fn start_node_manager(arguments: &[OsString]) -> ExitCode {
 }
 
 fn detach_job(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
-    let descriptors = arguments.iter().take(3);
-    let descriptors = descriptors.map(|number| inherited(Some(number)));
-    let descriptors: Vec<OwnedFd> = descriptors.collect::<anyhow::Result<_>>()?;
-    let rest = arguments.iter().skip(3).map(OsString::as_os_str);
+    let [first, second, third, rest @ ..] = arguments else {
+        bail!(NOT_FOR_PEOPLE);
+    };
+    let descriptors = [first, second, third].map(|number| inherited(Some(number)));
+    let descriptors: Vec<OwnedFd> = descriptors.into_iter().collect::<anyhow::Result<_>>()?;
+    let rest = rest.iter().map(OsString::as_os_str);
     let words = ["bcs", JOB_ROLE, DETACHED].map(OsStr::new).into_iter();
     let words = words.chain(DESCRIPTORS.map(OsStr::new)).chain(rest);
     let words: Vec<&OsStr> = words.collect();
@@ -156,14 +161,14 @@ fn spawn(
 /// Takes the descriptor that an argument names.
 fn inherited(number: Option<&OsString>) -> anyhow::Result<OwnedFd> {
     let number = number.and_then(|number| number.to_str()?.parse().ok());
-    let number = number.context("MPI_Init of a program starts this command, not a person")?;
+    let number = number.context(NOT_FOR_PEOPLE)?;
     take_inherited(number).with_context(|| format!("descriptor {number} was not inherited"))
 }
 
 impl AdoptedJob {
     fn take(arguments: &[OsString]) -> anyhow::Result<Self> {
-        let [rank_zero, door, launcher, counts, names, program] = arguments else {
-            bail!("MPI_Init of a program starts this command, not a person");
+        let [rank_zero, rank_listener, launcher, counts, names, program] = arguments else {
+            bail!(NOT_FOR_PEOPLE);
         };
         let words = |list: &OsString| -> Vec<String> {
             list.to_string_lossy()
@@ -177,7 +182,7 @@ impl AdoptedJob {
             .collect::<Result<_, _>>();
         Ok(Self {
             rank_zero: inherited(Some(rank_zero))?,
-            door: inherited(Some(door))?,
+            rank_listener: inherited(Some(rank_listener))?,
             launcher: inherited(Some(launcher))?,
             counts: counts.context("the numbers of ranks make no sense")?,
             names: words(names),
@@ -245,19 +250,14 @@ impl AdoptedJob {
                 strangers.push((stream, Vec::new()));
             }
         }
-        let own = rustix::process::getpid();
         let managers = found.into_iter().flatten().zip(1..);
-        let managers = managers.map(|(stream, node)| ManagerHandle {
-            nodes: vec![NodeId::from_index(node)],
-            host: hosts.names.as_ref().map(|names| names[node].clone()),
-            // Its own is known after the handshake.
-            pid: own,
-            pidfd: None,
-            is_elsewhere: true,
-            control: Some(stream.into()),
-            standard_error: None,
-            reader: FrameReader::default(),
-            writer: FrameWriter::default(),
+        let managers = managers.map(|(stream, node)| {
+            let nodes = vec![NodeId::from_index(node)];
+            let host = hosts.names.as_ref().map(|names| names[node].clone());
+            ManagerHandle {
+                is_elsewhere: true,
+                ..ManagerHandle::new(nodes, host, Some(stream.into()))
+            }
         });
         Ok(managers.collect())
     }
@@ -391,7 +391,7 @@ mod tests {
     use std::io::Write as _;
 
     #[test]
-    fn only_the_token_opens_the_door() {
+    fn only_the_token_is_accepted() {
         let token = token().unwrap();
         assert_eq!(token.len(), 2 * TOKEN_BYTES);
         let line =

@@ -4,6 +4,7 @@
 //! streams and the signals; [`JobControl`] decides what to do about an event.
 
 use crate::adoption::ForeignLauncher;
+use crate::agent_links::{self, LinkNews, ManagerHandle, hand_out, tell};
 use crate::control_group::ControlGroup;
 use crate::deadlock_detector::{DeadlockDetector, DetectorFinding, WaitGraph};
 use crate::exit_code;
@@ -11,29 +12,31 @@ use crate::foreign_mpi::ForeignMpi;
 use crate::hosts::{Hosts, StandardError};
 use crate::input_broadcast::InputBroadcast;
 use crate::job_control::{Action, JobControl, JobEvent};
-use crate::launch::{ManagerHandle, StartedJob};
+use crate::launch::StartedJob;
 use crate::leak_reporter::LeakReporter;
 use crate::live::control_socket::{ControlPollSource, ControlSocket};
 use crate::output::{Output, OutputError};
 use crate::pmi_exchange::{PmiDelivery, PmiExchange};
 use crate::quantities::GivenQuantity;
 use crate::signals::Signals;
+use crate::spawn_service::{SpawnAction, SpawnService};
 use crate::standard_output::unwritable;
 use crate::strays;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::Verdict;
 use anyhow::Context as _;
-use bcs_core::job::{NicThreading, NodeId};
+use bcs_core::job::{NicThreading, NodeId, RankAnswer};
 use node_manager::control::{
-    Frame, FrameReadOutcome, FromManager, PmiTraffic, RankFailureKind, SlotReport, Stream,
-    ToManager, UserSignal,
+    Frame, FrameError, FrameReadOutcome, FromManager, PmiTraffic, RankFailureKind, SlotReport,
+    Stream, ToManager, UserSignal,
 };
+use node_manager::launch_tree::AgentEnd;
 use node_manager::limits::{
     IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES, RECORDING_GRACE,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use rustix::time::Timespec;
 use source_lines::SourceLines;
 use std::os::fd::AsFd;
@@ -77,12 +80,16 @@ pub struct Dispatcher {
     pmi: PmiExchange,
     /// The launcher that has started the ranks, if it is another one.
     foreign_launcher: Option<ForeignLauncher>,
+    /// The requests of ranks.
+    spawns: SpawnService,
     /// The control group that limits the memory of processes here.
     control_group: Option<ControlGroup>,
     /// Finds lines of programs whose places are addresses.
     source: SourceLines,
     /// Whether to print more hints.
     hints: bool,
+    /// Whether to print the processes of node managers that others start.
+    is_verbose: bool,
     /// Whether the job is over and the user does not want to read the rest of its output.
     impatient: bool,
     /// Whether the final message was printed.
@@ -107,6 +114,8 @@ pub struct DispatcherOptions {
     pub at_finalize: LeakReporter,
     /// Whether to print hints.
     pub hints: bool,
+    /// Whether to print the processes of node managers that others start.
+    pub is_verbose: bool,
     /// Signals.
     pub signals: Signals,
     /// Children that this process had before the job: a shell may have had them before it became
@@ -114,6 +123,8 @@ pub struct DispatcherOptions {
     pub spared: Vec<Pid>,
     /// The launcher that has started the ranks, if it is another one.
     pub foreign_launcher: Option<ForeignLauncher>,
+    /// The requests of ranks.
+    pub spawns: SpawnService,
 }
 
 /// The policy for a job in which no rank can ever go on.
@@ -155,9 +166,11 @@ impl Dispatcher {
             on_deadlock,
             at_finalize,
             hints,
+            is_verbose,
             signals,
             spared,
             foreign_launcher,
+            spawns,
         } = surroundings;
         let managers = launched.managers.len();
         let lookout = DeadlockDetector::new(
@@ -192,9 +205,11 @@ impl Dispatcher {
             foreign_mpi: ForeignMpi::default(),
             pmi: PmiExchange::default(),
             foreign_launcher,
+            spawns,
             control_group: ControlGroup::own(),
             source: SourceLines::default(),
             hints,
+            is_verbose,
             impatient: false,
             is_told: false,
             buffer: vec![0; READ_BYTES],
@@ -415,9 +430,7 @@ impl Dispatcher {
             door.handle_timeouts(now);
             if let Some((number, asked)) = door.ask(now) {
                 let survey = ToManager::Survey(number);
-                asked
-                    .into_iter()
-                    .for_each(|manager| self.managers[manager].tell(&survey));
+                agent_links::tell_several(&mut self.managers, &asked, &survey);
             }
         }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
@@ -434,35 +447,78 @@ impl Dispatcher {
         }
     }
 
-    /// Handles a message of a node manager. Returns whether there may be more.
+    /// Handles what comes over the link of a node manager. Returns whether there may be more.
     fn listen(&mut self, index: usize) -> bool {
-        let manager = &mut self.managers[index];
-        let Some(control) = &manager.control else {
+        if self.managers[index].control.is_none() {
             return false;
-        };
-        let more = match manager.reader.receive(control, &mut self.buffer) {
-            Ok(FrameReadOutcome::Bytes) => true,
-            Ok(FrameReadOutcome::Nothing) => false,
-            Ok(FrameReadOutcome::End) | Err(_) => {
-                manager.control = None;
+        }
+        let received = self.managers[index].receive(&mut self.buffer);
+        let more = matches!(received, Ok(FrameReadOutcome::Bytes));
+        match hand_out(&mut self.managers, index) {
+            Ok(news) => {
+                for news in news {
+                    self.handle_news(news);
+                }
+                self.end_elsewhere(index);
+                more
+            }
+            Err(error) => {
+                self.invalid(index, &error);
                 false
             }
-        };
-        loop {
-            match self.managers[index].reader.frame() {
-                Ok(Some(frame)) => self.handle_message(index, frame),
-                Ok(None) => {
-                    self.end_elsewhere(index);
-                    return more;
+        }
+    }
+
+    fn invalid(&mut self, index: usize, error: &FrameError) {
+        self.managers[index].control = None;
+        let how = format!("sent an invalid message: {error}");
+        let verdict = self.manager_verdict(index, how);
+        self.handle(JobEvent::Failure(verdict));
+    }
+
+    /// Handles what a link has brought of a node manager.
+    fn handle_news(&mut self, news: LinkNews) {
+        match news {
+            LinkNews::Frames(index) => loop {
+                match self.managers[index].reader.frame() {
+                    Ok(Some(frame)) => self.handle_message(index, frame),
+                    Ok(None) => return,
+                    Err(error) => return self.invalid(index, &error),
                 }
-                Err(error) => {
-                    self.managers[index].control = None;
-                    let verdict =
-                        self.manager_verdict(index, format!("sent an invalid message: {error}"));
-                    self.handle(JobEvent::Failure(verdict));
-                    return false;
-                }
+            },
+            LinkNews::Started(index) if self.is_verbose => {
+                let manager = &self.managers[index];
+                let (who, process) = (manager.name(self.nic_host), manager.process());
+                self.say(&[format!("{who} is process {process}")]);
             }
+            LinkNews::Started(_) => {}
+            LinkNews::StandardError(index) => self.show_standard_error(index),
+            LinkNews::Failed(index, why) => {
+                let verdict = self.manager_verdict(index, why);
+                self.handle(JobEvent::Failure(verdict));
+            }
+            LinkNews::Ended(index, end) => self.ended(index, fate(end)),
+        }
+    }
+
+    /// Handles the end of a node manager, whose messages were all read. Nothing is heard any more
+    /// from those that it has started: they end by themselves.
+    fn ended(&mut self, index: usize, how: Option<String>) {
+        let how = match how {
+            None if self.control.may_end() => Ok(()),
+            None => Err(self.manager_verdict(index, "left too early".into())),
+            Some(how) => Err(self.manager_verdict(index, how)),
+        };
+        self.has_ended(index, how);
+        for below in self.managers[index].below(index) {
+            self.has_ended(below, Ok(()));
+        }
+    }
+
+    fn has_ended(&mut self, index: usize, how: Result<(), Verdict>) {
+        if !std::mem::replace(&mut self.managers[index].has_ended, true) {
+            self.door.iter_mut().for_each(|door| door.gone(index));
+            self.handle(JobEvent::ManagerEnded(index, how));
         }
     }
 
@@ -471,12 +527,8 @@ impl Dispatcher {
         let manager = &mut self.managers[index];
         if manager.is_elsewhere && manager.control.is_none() {
             manager.is_elsewhere = false;
-            self.door.iter_mut().for_each(|door| door.gone(index));
-            let how = match self.control.may_end() {
-                true => Ok(()),
-                false => Err(self.manager_verdict(index, "has closed its connection".into())),
-            };
-            self.handle(JobEvent::ManagerEnded(index, how));
+            let is_early = !self.control.may_end();
+            self.ended(index, is_early.then(|| "has closed its connection".into()));
         }
     }
 
@@ -502,7 +554,7 @@ impl Dispatcher {
                 node,
                 library,
             }) => return self.foreign_mpi.found(rank, node, library),
-            Frame::Message(FromManager::Goodbye) => return self.managers[index].control = None,
+            Frame::Message(FromManager::Goodbye) => return self.managers[index].leave(),
             Frame::Message(FromManager::NoneJoined) => return self.foreign_mpi.none_joined(),
             Frame::Message(FromManager::AllDone) => return self.handle(JobEvent::AllDone(index)),
             Frame::Message(FromManager::Quiesced) => return self.handle(JobEvent::Quiesced),
@@ -520,7 +572,13 @@ impl Dispatcher {
                         self.tell_all(&ToManager::StrikeSlice);
                         return self.say(&[line]);
                     }
-                    Some(DetectorFinding::Deadlock(graph)) => {
+                    Some(DetectorFinding::Livelock(graph, false)) => {
+                        let graph = graph.with_lines(&mut self.source);
+                        return self.say(&graph.lines());
+                    }
+                    Some(
+                        DetectorFinding::Deadlock(graph) | DetectorFinding::Livelock(graph, true),
+                    ) => {
                         let graph = graph.with_lines(&mut self.source);
                         return self.deadlock(&graph);
                     }
@@ -570,9 +628,19 @@ impl Dispatcher {
                         self.tell_all(&ToManager::Pmi(Box::new(answer)));
                     }
                     Some(PmiDelivery::Asker(answer)) => {
-                        self.managers[index].tell(&ToManager::Pmi(Box::new(answer)));
+                        tell(&mut self.managers, index, &ToManager::Pmi(Box::new(answer)));
                     }
                 };
+            }
+            Frame::Message(FromManager::Asked { rank, request }) => {
+                let may_spawn = self.control.may_spawn();
+                let actions = self.spawns.handle(index, rank, *request, may_spawn);
+                return self.serve(actions);
+            }
+            Frame::Message(FromManager::Spawned { number, failure }) => {
+                self.handle(JobEvent::HasSpawned(index));
+                let actions = self.spawns.started(index, number, failure);
+                return self.serve(actions);
             }
             Frame::Message(FromManager::PmiTraffic(PmiTraffic { gets, upward })) => {
                 let who = self.managers[index].name(self.nic_host);
@@ -611,6 +679,32 @@ impl Dispatcher {
             }
         };
         self.handle(JobEvent::Failure(verdict));
+    }
+
+    /// Does what ranks have asked for.
+    fn serve(&mut self, actions: Vec<SpawnAction>) {
+        for action in actions {
+            match action {
+                SpawnAction::Start(manager, start) => {
+                    self.handle(JobEvent::Spawns(manager));
+                    tell(&mut self.managers, manager, &ToManager::Spawn(start));
+                }
+                SpawnAction::Dismiss(manager, group) => {
+                    tell(&mut self.managers, manager, &ToManager::Dismiss(group));
+                }
+                SpawnAction::Answer(manager, rank, answer) => {
+                    if let RankAnswer::Spawned(group) = &answer {
+                        let ranks = group.ranks as usize;
+                        self.ranks += ranks;
+                        let door = self.door.iter_mut();
+                        door.for_each(|door| door.has_spawned(ranks));
+                    }
+                    let answer = Box::new(answer);
+                    let answer = ToManager::Answer { rank, answer };
+                    tell(&mut self.managers, manager, &answer);
+                }
+            }
+        }
     }
 
     /// Adds the host to a message about a node.
@@ -662,13 +756,11 @@ impl Dispatcher {
         while self.listen(index) {}
         self.show_standard_error(index);
         self.managers[index].control = None;
-        self.door.iter_mut().for_each(|door| door.gone(index));
-        let how = match fate(status.as_ref()) {
-            None if self.control.may_end() => Ok(()),
-            None => Err(self.manager_verdict(index, "left too early".into())),
-            Some(how) => Err(self.manager_verdict(index, how)),
-        };
-        self.handle(JobEvent::ManagerEnded(index, how));
+        let end = status.as_ref().map(|status| AgentEnd {
+            signal: status.terminating_signal(),
+            code: status.exit_status(),
+        });
+        self.ended(index, end.and_then(fate));
     }
 
     fn manager_verdict(&self, index: usize, how: String) -> Verdict {
@@ -676,7 +768,7 @@ impl Dispatcher {
         let who = manager.name(self.nic_host);
         Verdict::Manager {
             who,
-            pid: manager.pid.as_raw_nonzero().get(),
+            pid: manager.process(),
             how,
         }
     }
@@ -702,12 +794,9 @@ impl Dispatcher {
             }
             Action::PassOn(signal) => self.tell_all(&ToManager::Signal(signal)),
             Action::Kill => {
-                for manager in self
-                    .managers
-                    .iter()
-                    .filter(|manager| manager.pidfd.is_some())
-                {
-                    let _ = rustix::process::kill_process(manager.pid, Signal::KILL);
+                let children = self.managers.iter().filter(|one| one.pidfd.is_some());
+                for pid in children.filter_map(|one| one.pid) {
+                    let _ = rustix::process::kill_process(pid, Signal::KILL);
                 }
                 // Others end when they find their connection closed.
                 for index in 0..self.managers.len() {
@@ -752,9 +841,7 @@ impl Dispatcher {
     }
 
     fn tell_all(&mut self, message: &ToManager) {
-        self.managers
-            .iter_mut()
-            .for_each(|manager| manager.tell(message));
+        agent_links::tell_all(&mut self.managers, message);
     }
 }
 
@@ -795,15 +882,14 @@ fn describe_immortal(pid: &Pid) -> String {
 }
 
 /// Describes how a process ended, if not well.
-fn fate(status: Option<&WaitIdStatus>) -> Option<String> {
-    let status = status?;
-    if let Some(signal) = status.terminating_signal() {
+fn fate(end: AgentEnd) -> Option<String> {
+    if let Some(signal) = end.signal {
         return Some(format!(
             "was killed by {}",
             crate::signals::describe(signal)
         ));
     }
-    match status.exit_status() {
+    match end.code {
         Some(0) | None => None,
         Some(code) => Some(format!("exited with code {code}")),
     }

@@ -26,6 +26,10 @@ use node_manager::control::UserSignal;
 pub enum JobEvent {
     /// A node manager reports that all its ranks have ended well.
     AllDone(usize),
+    /// A node manager is told to start further ranks.
+    Spawns(usize),
+    /// A node manager has started further ranks, or has failed to.
+    HasSpawned(usize),
     /// The Strobe Sender reports that it is idle.
     Quiesced,
     /// A failure ends the job.
@@ -72,6 +76,9 @@ enum JobPhase {
 pub struct JobControl {
     phase: JobPhase,
     done: Vec<bool>,
+    /// The number of spawns that each node manager has not answered. Until then its reports that
+    /// all its ranks have ended do not count: it may have sent them before it was told.
+    spawning: Vec<u32>,
     ended: Vec<bool>,
     verdict: Option<Verdict>,
 }
@@ -83,6 +90,7 @@ impl JobControl {
         Self {
             phase: JobPhase::Running,
             done: vec![false; managers],
+            spawning: vec![0; managers],
             ended: vec![false; managers],
             verdict: None,
         }
@@ -92,8 +100,17 @@ impl JobControl {
     #[must_use]
     pub fn handle(&mut self, event: JobEvent) -> Action {
         match event {
+            JobEvent::Spawns(manager) => {
+                self.done[manager] = false;
+                self.spawning[manager] += 1;
+                Action::Nothing
+            }
+            JobEvent::HasSpawned(manager) => {
+                self.spawning[manager] = self.spawning[manager].saturating_sub(1);
+                Action::Nothing
+            }
             JobEvent::AllDone(manager) => {
-                self.done[manager] = true;
+                self.done[manager] = self.spawning[manager] == 0;
                 if self.phase == JobPhase::Running && self.done.iter().all(|&done| done) {
                     self.phase = JobPhase::Quiescing;
                     return Action::Quiesce;
@@ -143,6 +160,12 @@ impl JobControl {
                 Action::Nothing
             }
         }
+    }
+
+    /// Returns whether ranks can be started.
+    #[must_use]
+    pub fn may_spawn(&self) -> bool {
+        self.phase == JobPhase::Running
     }
 
     /// Returns whether a node manager may end now.
@@ -204,6 +227,21 @@ mod tests {
             Action::Nothing
         );
         assert!(job.over() && job.verdict().is_none());
+    }
+
+    #[test]
+    fn a_job_goes_on_while_ranks_are_started_in_it() {
+        let mut job = JobControl::new(2);
+        assert_eq!(job.handle(JobEvent::AllDone(1)), Action::Nothing);
+        assert!(job.may_spawn());
+        let _ = job.handle(JobEvent::Spawns(1));
+        // It was on its way when the node manager was told.
+        assert_eq!(job.handle(JobEvent::AllDone(1)), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::AllDone(0)), Action::Nothing);
+        let _ = job.handle(JobEvent::HasSpawned(1));
+        assert_eq!(job.handle(JobEvent::AllDone(0)), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::AllDone(1)), Action::Quiesce);
+        assert!(!job.may_spawn());
     }
 
     #[test]

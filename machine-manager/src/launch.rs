@@ -1,7 +1,8 @@
 //! Starts the processes of a job: its node managers.
 
 use crate::adoption::AdoptedJob;
-use crate::hosts::{self, Hosts, Limits, StandardError};
+use crate::agent_links::{Below, ManagerHandle, Route, TreePlace, plan, tell, tell_all};
+use crate::hosts::{self, Hosts, JobTopology, Limits, StandardError};
 use crate::verdict::manager_name;
 use anyhow::Context as _;
 use bcs_core::job::{Cores, NicThreading, NodeId, Placement, Settings};
@@ -9,13 +10,16 @@ use bcs_core::wake::MachinePage;
 use bcs_fabric::shm::Segment;
 use mds::Selection;
 use node_manager::control::{
-    Application, FrameReader, FrameWriter, InputReader, JobStart, ToManager,
+    Application, FrameReader, Greeting, InputReader, JobStart, PartyStart, ToManager,
 };
+use node_manager::launch_tree::{AgentStart, HOST, Subtree, shape};
 use node_manager::machine_profile::{self, LinkBandwidth, Measurement};
 use node_manager::rank_cores::RankCores;
 use node_manager::spawn::{Image, Setup, SpawnedProcess, Spawner};
+use rustix::event::poll;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::time::Timespec;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,6 +31,8 @@ pub struct JobPlan {
     pub applications: Vec<Application>,
     /// Which ranks run where.
     pub placement: Placement,
+    /// `MPI_UNIVERSE_SIZE`, if the user has given it.
+    pub universe_size: Option<u32>,
     /// The settings of the runtime; `link_bandwidth` counts only with `measure` unset.
     pub settings: Settings,
     /// Whether to use the measured link bandwidth of this machine.
@@ -52,59 +58,12 @@ pub struct JobPlan {
     pub record: Selection,
     /// The hosts of the nodes, unless all are emulated here, in shared memory.
     pub hosts: Option<Hosts>,
+    /// The degree of the launch tree, if the user has chosen one.
+    pub launch_degree: Option<usize>,
+    /// The time that each start of a node manager takes in addition, for tests.
+    pub start_cost: Duration,
     /// The ranks that another launcher has started, if it has.
     pub adopted: Option<AdoptedJob>,
-}
-
-/// A node manager as the launcher knows it.
-#[derive(Debug)]
-pub struct ManagerHandle {
-    /// Its nodes.
-    pub nodes: Vec<NodeId>,
-    /// Their host, if it was named.
-    pub host: Option<String>,
-    /// Its process, and its pidfd until it is reaped.
-    pub pid: rustix::process::Pid,
-    /// See `pid`.
-    pub pidfd: Option<OwnedFd>,
-    /// Whether it is no child of ours: the end of its connection is its end.
-    pub is_elsewhere: bool,
-    /// The control socket, until its other end is closed.
-    pub control: Option<OwnedFd>,
-    /// The standard error of the command that starts it on its host.
-    pub standard_error: Option<StandardError>,
-    /// Its messages.
-    pub reader: FrameReader,
-    /// The messages to it.
-    pub writer: FrameWriter,
-}
-
-impl ManagerHandle {
-    /// Returns its name for the user.
-    #[must_use]
-    pub fn name(&self, is_nic_host: bool) -> String {
-        let who = manager_name(&self.nodes, is_nic_host);
-        match &self.host {
-            Some(host) => format!("{who} on host {host}"),
-            None => who,
-        }
-    }
-
-    /// Sends it a message as soon as its socket takes it. If the node manager is gone, its pidfd
-    /// reports that.
-    pub fn tell(&mut self, message: &ToManager) {
-        self.writer.message(message);
-        self.send();
-    }
-
-    /// Sends what the socket takes.
-    pub fn send(&mut self) {
-        if let Some(control) = &self.control
-            && self.writer.send(control).is_err()
-        {
-            self.writer = FrameWriter::default();
-        }
-    }
 }
 
 /// A job that was started.
@@ -145,14 +104,16 @@ pub fn launch(
     limits: Limits<'_>,
 ) -> anyhow::Result<StartedJob> {
     let mut adopted = job.adopted.take();
-    let door = adopted.as_ref().map(|adopted| adopted.door.as_fd());
-    let (mut managers, page) = match (&job.hosts, door) {
+    let rank_listener = adopted
+        .as_ref()
+        .map(|adopted| adopted.rank_listener.as_fd());
+    let (mut managers, page) = match (&job.hosts, rank_listener) {
         (None, _) => {
-            let (managers, page) = start_here(&job, input, door)?;
+            let (managers, page) = start_here(&job, input, rank_listener)?;
             (managers, Some(page))
         }
         (Some(hosts), None) => (start_there(&job, hosts, limits)?, None),
-        (Some(hosts), Some(door)) => (vec![start_first(hosts, door)?], None),
+        (Some(hosts), Some(rank_listener)) => (vec![start_first(hosts, rank_listener)?], None),
     };
     match (&mut adopted, &job.hosts) {
         (Some(adopted), Some(hosts)) => {
@@ -178,41 +139,18 @@ pub fn launch(
     };
     if let Some(machines) = &machines {
         let elsewhere = managers.iter_mut().zip(machines.processes());
-        for (manager, pid) in elsewhere.filter(|(manager, _)| manager.is_elsewhere) {
-            manager.pid = rustix::process::Pid::from_raw(pid).unwrap_or(manager.pid);
+        // Ours is that of the command.
+        for (manager, pid) in elsewhere.filter(|(manager, _)| manager.pidfd.is_none()) {
+            manager.pid = rustix::process::Pid::from_raw(pid);
         }
     }
     let name = job_name();
-    for (party, manager) in managers.iter_mut().enumerate() {
-        let start = JobStart {
-            job: name.clone(),
-            placement: job.placement.clone(),
-            settings: job.settings.clone(),
-            nodes: manager.nodes.clone(),
-            // In the process of the first node's NIC, which it then need not wake.
-            strobe_sender: manager.nodes.contains(&NodeId(0)),
-            cores: match &machines {
-                None => job.cores.clone(),
-                Some(machines) => machines.cores_of(party),
-            },
-            applications: job.applications.clone(),
-            input: job.input,
-            output_dir: job.output_dir.clone(),
-            rank_cores: job.rank_cores.clone(),
-            kill_delay: job.kill_delay,
-            verbose: job.verbose,
-            mds: job.mds.clone(),
-            record: job.record.clone(),
-            preload: job.preload,
-            far: machines.as_ref().map(|machines| machines.start_of(party)),
-        };
-        manager.tell(&ToManager::Start(Box::new(start)));
-    }
+    send_start(&job, &name, &mut managers, machines.as_ref());
     let joined = match (&machines, &job.hosts) {
         (Some(machines), Some(hosts)) => machines.lines(hosts),
         _ => Vec::new(),
     };
-    let started = managers.iter().map(|one| one.pid.as_raw_nonzero().get());
+    let started = managers.iter().map(ManagerHandle::process);
     let processes = match &machines {
         Some(machines) => machines.processes(),
         None => started.collect(),
@@ -229,6 +167,45 @@ pub fn launch(
         records: job.mds.is_some(),
         hosts: job.hosts,
     })
+}
+
+/// Sends each node manager its part, and all of them the rest.
+fn send_start(
+    job: &JobPlan,
+    name: &str,
+    managers: &mut [ManagerHandle],
+    machines: Option<&JobTopology>,
+) {
+    for party in 0..managers.len() {
+        let part = PartyStart {
+            me: party,
+            nodes: managers[party].nodes.clone(),
+            cores: machines.map(|machines| machines.cores_of(party)),
+            on_this_host: machines.map_or(0, |machines| machines.on_host_of(party)),
+            leader: machines.and_then(|machines| machines.leader_of(party)),
+        };
+        tell(managers, party, &ToManager::Part(Box::new(part)));
+    }
+    let start = JobStart {
+        job: name.to_owned(),
+        placement: job.placement.clone(),
+        settings: job.settings.clone(),
+        nodes: Vec::new(),
+        strobe_sender: false,
+        cores: job.cores.clone(),
+        applications: job.applications.clone(),
+        input: job.input,
+        output_dir: job.output_dir.clone(),
+        rank_cores: job.rank_cores.clone(),
+        kill_delay: job.kill_delay,
+        verbose: job.verbose,
+        mds: job.mds.clone(),
+        record: job.record.clone(),
+        preload: job.preload,
+        far: machines.map(JobTopology::start_of_all),
+        universe_size: job.universe_size,
+    };
+    tell_all(managers, &ToManager::Start(Box::new(start)));
 }
 
 /// Returns the nodes of each process that hosts NICs: with the shared driver one process has all of
@@ -263,11 +240,20 @@ fn start_there(
     limits: Limits<'_>,
 ) -> anyhow::Result<Vec<ManagerHandle>> {
     let mut spawner = Spawner::default();
+    let parts = parts(job);
+    let degree = degree(job, &parts);
+    if parts.len() > degree {
+        let mut managers = start_tree_there(job, hosts, &mut spawner, parts, degree)?;
+        hosts::await_greetings(hosts, &mut managers, &job.placement, limits)?;
+        return Ok(managers);
+    }
     let mut managers: Vec<ManagerHandle> = Vec::new();
-    for wave in hosts.waves(parts(job)) {
-        let started = wave.into_iter();
-        let started = started.map(|nodes| start_one_there(&mut spawner, hosts, nodes, None));
-        let mut started = started.collect::<anyhow::Result<Vec<ManagerHandle>>>()?;
+    for wave in hosts.waves(parts) {
+        let mut started = Vec::with_capacity(wave.len());
+        for nodes in wave {
+            pay(job.start_cost);
+            started.push(start_one_there(&mut spawner, hosts, nodes, None)?);
+        }
         hosts::await_greetings(hosts, &mut started, &job.placement, limits)?;
         managers.append(&mut started);
     }
@@ -275,14 +261,112 @@ fn start_there(
     Ok(managers)
 }
 
-/// Starts the node manager of node 0, whose ranks come through this door, on this machine.
-fn start_first(hosts: &Hosts, door: BorrowedFd<'_>) -> anyhow::Result<ManagerHandle> {
+/// Starts the node managers that are to start the others.
+fn start_tree_there(
+    job: &JobPlan,
+    hosts: &Hosts,
+    spawner: &mut Spawner,
+    parts: Vec<Vec<NodeId>>,
+    degree: usize,
+) -> anyhow::Result<Vec<ManagerHandle>> {
+    let names = parts.iter().map(|nodes| hosts.host_of(nodes[0]));
+    let names: Vec<Option<String>> = names.map(|name| name.map(str::to_owned)).collect();
+    // Without names all are here.
+    let places = plan(&names, hosts.names.is_none().then_some(&None), degree);
+    let tree = LaunchTree {
+        start: AgentStart::Command {
+            words: match hosts.names {
+                Some(_) => hosts.command_for(HOST),
+                None => Vec::new(),
+            },
+        },
+        names,
+        places,
+        degree,
+        start_cost: job.start_cost,
+    };
+    let mut managers = Vec::with_capacity(parts.len());
+    for (index, nodes) in parts.into_iter().enumerate() {
+        let mut manager = match tree.places[index].above {
+            Some(_) => ManagerHandle::new(nodes, tree.names[index].clone(), None),
+            None => {
+                pay(job.start_cost);
+                start_one_there(spawner, hosts, nodes, None)?
+            }
+        };
+        // It is told its subtree when it has greeted.
+        manager.route = tree.route(index);
+        managers.push(manager);
+    }
+    Ok(managers)
+}
+
+/// The launch tree of a job, as its agents get it.
+struct LaunchTree {
+    start: AgentStart,
+    names: Vec<Option<String>>,
+    places: Vec<TreePlace>,
+    degree: usize,
+    start_cost: Duration,
+}
+
+impl LaunchTree {
+    fn route(&self, index: usize) -> Route {
+        let TreePlace { above, end } = self.places[index];
+        match above {
+            Some((root, parent)) => Route::Below(Box::new(Below {
+                root,
+                parent,
+                end,
+                greeting: Greeting::Awaited,
+                fate: None,
+            })),
+            None if end == index + 1 => Route::Direct,
+            None => Route::Relay {
+                subtree: Some(Box::new(Subtree {
+                    me: u32::try_from(index).expect("MAX_NODES fits u32"),
+                    hosts: self.names[index..end].to_vec(),
+                    degree: self.degree,
+                    start: self.start.clone(),
+                    start_cost: self.start_cost,
+                })),
+                frames: FrameReader::default(),
+                end,
+            },
+        }
+    }
+}
+
+/// Returns the degree of the launch tree of node managers with these nodes.
+fn degree(job: &JobPlan, parts: &[Vec<NodeId>]) -> usize {
+    let ranks_of = |nodes: &Vec<NodeId>| {
+        let ranks = nodes
+            .iter()
+            .map(|&node| job.placement.starting_on(node).count());
+        ranks.sum::<usize>()
+    };
+    let most = parts.iter().map(ranks_of).max().unwrap_or(0);
+    job.launch_degree
+        .unwrap_or_else(|| shape::degree(parts.len(), most))
+}
+
+/// Waits for as long as a start is to cost in addition.
+fn pay(cost: Duration) {
+    if let Ok(cost) = Timespec::try_from(cost)
+        && (cost.tv_sec, cost.tv_nsec) != (0, 0)
+    {
+        let _a_signal_makes_it_cheaper = poll(&mut [], Some(&cost));
+    }
+}
+
+/// Starts the node manager of node 0, whose ranks come through this rank listener, on this machine.
+fn start_first(hosts: &Hosts, rank_listener: BorrowedFd<'_>) -> anyhow::Result<ManagerHandle> {
     let here = Hosts {
         names: None,
         ..hosts.clone()
     };
     let first = vec![NodeId(0)];
-    let mut started = start_one_there(&mut Spawner::default(), &here, first, Some(door))?;
+    let mut started = start_one_there(&mut Spawner::default(), &here, first, Some(rank_listener))?;
     started.host = hosts.host_of(NodeId(0)).map(str::to_owned);
     Ok(started)
 }
@@ -291,7 +375,7 @@ fn start_one_there(
     spawner: &mut Spawner,
     hosts: &Hosts,
     nodes: Vec<NodeId>,
-    door: Option<BorrowedFd<'_>>,
+    rank_listener: Option<BorrowedFd<'_>>,
 ) -> anyhow::Result<ManagerHandle> {
     let host = hosts.host_of(nodes[0]).map(str::to_owned);
     let (near, far) = control_socket()?;
@@ -309,7 +393,7 @@ fn start_one_there(
         .map_or(rustix::stdio::stderr(), |pipe| pipe.as_fd());
     let setup = Setup {
         standard: [far.as_fd(), far.as_fd(), stderr],
-        inherited: door.as_slice(),
+        inherited: rank_listener.as_slice(),
         // An ssh that waits for a host does not notice our end, so the kernel kills it. A node
         // manager notices, and resets this.
         dies_with_parent: host.is_some(),
@@ -318,22 +402,17 @@ fn start_one_there(
         variables: &[c"BCS_SLOT="],
     };
     let started = hosts
-        .image(host.as_deref(), door.is_some())
+        .image(host.as_deref(), rank_listener.is_some())
         .and_then(|image| spawner.spawn(&image, &setup));
     let SpawnedProcess { pid, pidfd } = started.with_context(|| match &host {
         Some(host) => format!("failed to start {} for host {host}", hosts.launcher[0]),
         None => "failed to start a node manager".to_owned(),
     })?;
     Ok(ManagerHandle {
-        nodes,
-        host,
-        pid,
+        pid: Some(pid),
         pidfd: Some(pidfd),
-        is_elsewhere: false,
-        control: Some(near),
         standard_error: ours,
-        reader: FrameReader::default(),
-        writer: FrameWriter::default(),
+        ..ManagerHandle::new(nodes, host, Some(near))
     })
 }
 
@@ -347,15 +426,15 @@ fn control_socket() -> anyhow::Result<(OwnedFd, OwnedFd)> {
 fn start_here(
     job: &JobPlan,
     input: BorrowedFd<'_>,
-    door: Option<BorrowedFd<'_>>,
+    rank_listener: Option<BorrowedFd<'_>>,
 ) -> anyhow::Result<(Vec<ManagerHandle>, MachinePage)> {
-    let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
+    let (nodes, ranks) = (job.placement.nodes(), job.placement.capacity());
     let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
     let profile = machine_profile::wait_costs()?.found.profile();
     let (page_fd, page) = MachinePage::create(nodes, cores, profile)?;
     let (segment_fd, _) = Segment::create(nodes, ranks)?;
     let mut shared = vec![page_fd.as_fd(), segment_fd.as_fd()];
-    shared.extend(door);
+    shared.extend(rank_listener);
     let managers = start_managers(job, parts(job), input, &shared)?;
     Ok((managers, page))
 }
@@ -369,7 +448,7 @@ fn start_managers(
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .context("failed to open /dev/null")?;
     let mut words = vec!["bcs", "node-manager"];
-    // Its last descriptor is the door of its ranks.
+    // Its last descriptor is the rank listener of its ranks.
     words.extend((shared.len() > 2).then_some(node_manager::ADOPTING));
     let image = Image::new("/proc/self/exe".as_ref(), &words, [], None)?;
     let mut spawner = Spawner::default();
@@ -377,44 +456,55 @@ fn start_managers(
         InputReader::Rank(rank) => job.placement.node_of(rank),
         InputReader::All | InputReader::Through(_) | InputReader::None => None,
     };
+    let names = vec![None; parts.len()];
+    let degree = match shared.len() > 2 {
+        true => parts.len(),
+        false => degree(job, &parts),
+    };
+    let reads = |nodes: &[NodeId]| reading.is_some_and(|node| nodes.contains(&node));
+    let reader = parts.iter().position(|nodes| reads(nodes));
+    let reader = reader.map(|reader| u32::try_from(reader).expect("MAX_NODES fits u32"));
+    let tree = LaunchTree {
+        start: AgentStart::Inherit { reader },
+        places: plan(&names, Some(&None), degree),
+        names,
+        degree,
+        start_cost: job.start_cost,
+    };
     let mut managers = Vec::with_capacity(parts.len());
-    for nodes in parts {
-        let (near, far) = control_socket()?;
-        let reads = reading.is_some_and(|node| nodes.contains(&node));
-        let inherited = [&[far.as_fd()], shared].concat();
-        let setup = Setup {
-            // It writes to standard error only in a panic; the output of ranks comes over the
-            // socket.
-            standard: [
-                if reads { input } else { null.as_fd() },
-                null.as_fd(),
-                rustix::stdio::stderr(),
-            ],
-            inherited: &inherited,
-            // It must outlive us until it has ended the processes that its ranks have started.
-            dies_with_parent: false,
-            open_files: None,
-            cores: &[],
-            // In a job inside a job, this place is that of the rank that runs us.
-            variables: &[c"BCS_SLOT="],
-        };
-        let SpawnedProcess { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
-            format!(
-                "failed to start {}",
-                manager_name(&nodes, job.settings.driver == NicThreading::Shared)
-            )
-        })?;
-        managers.push(ManagerHandle {
-            nodes,
-            host: None,
-            pid,
-            pidfd: Some(pidfd),
-            is_elsewhere: false,
-            control: Some(near),
-            standard_error: None,
-            reader: FrameReader::default(),
-            writer: FrameWriter::default(),
-        });
+    for (index, nodes) in parts.iter().enumerate() {
+        let place = tree.places[index];
+        let mut manager = ManagerHandle::new(nodes.clone(), None, None);
+        manager.route = tree.route(index);
+        if place.above.is_none() {
+            pay(job.start_cost);
+            let leads_to_reader = parts[index..place.end].iter().any(|nodes| reads(nodes));
+            let input = if leads_to_reader { input } else { null.as_fd() };
+            let (near, far) = control_socket()?;
+            let inherited = [&[far.as_fd()], shared].concat();
+            let setup = Setup {
+                // It writes to standard error only in a panic; the output of ranks comes over the
+                // socket.
+                standard: [input, null.as_fd(), rustix::stdio::stderr()],
+                inherited: &inherited,
+                // It must outlive us until it has ended the processes that its ranks have started.
+                dies_with_parent: false,
+                open_files: None,
+                cores: &[],
+                // In a job inside a job, this place is that of the rank that runs us.
+                variables: &[c"BCS_SLOT="],
+            };
+            let started = spawner.spawn(&image, &setup);
+            let started = started.with_context(|| {
+                let is_nic_host = job.settings.driver == NicThreading::Shared;
+                format!("failed to start {}", manager_name(nodes, is_nic_host))
+            })?;
+            manager.pid = Some(started.pid);
+            manager.pidfd = Some(started.pidfd);
+            manager.control = Some(near);
+            manager.begin_subtree();
+        }
+        managers.push(manager);
     }
     Ok(managers)
 }

@@ -5,15 +5,16 @@
 //! buffers, and ranks that have called different collectives and gone on. Objects that were only
 //! not freed are common, and reported only if the user requests it.
 
+mod objects;
 mod places;
 
 use bcs_core::job::NodeId;
 use bcs_core::wait_state::{
-    CommunicatorLabel, ContextName, Leak, LeakReport, LeakedObject, MessagePeer, WaitState,
+    CommunicatorLabel, ContextName, Leak, LeakReport, LeakedObject, MessagePeer, Site, WaitState,
 };
 use node_manager::control::RankFinalReport;
 use places::LeakPlaces;
-use source_lines::SourceLines;
+use source_lines::{SourceLines, unresolved_site};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most lines that are printed.
@@ -107,6 +108,19 @@ impl LeakReporter {
             more = more.saturating_add(left.more);
         }
         for entries in kinds.values() {
+            if matches!(
+                entries[..],
+                [
+                    LeakEntry {
+                        thing: Leak::Communicator(_) | Leak::Object(_),
+                        ..
+                    },
+                    ..
+                ]
+            ) {
+                all.extend(objects::lines(entries, &mut places));
+                continue;
+            }
             match entries.len() {
                 0..=RANKS => {
                     let each = entries.iter();
@@ -118,7 +132,8 @@ impl LeakReporter {
         if more > 0 && !all.is_empty() {
             all.push(format!("  ... and {more} other things"));
         }
-        for title in self.titles() {
+        for mut title in self.titles() {
+            title.site.iter_mut().for_each(|site| source.look_up(site));
             all.iter_mut()
                 .for_each(|line| *line = title.put_into(line, true));
         }
@@ -141,11 +156,16 @@ impl LeakReporter {
     /// rank in common may have the same context.
     fn titles(&self) -> Vec<CommunicatorLabel> {
         let mut titles: BTreeMap<u32, Vec<CommunicatorLabel>> = BTreeMap::new();
-        let said = self
-            .ends
-            .iter()
-            .filter_map(|end| WaitState::decode(&end.last));
-        for title in said.flat_map(|said| said.labels) {
+        let said = self.ends.iter().flat_map(|end| {
+            let labels = WaitState::decode(&end.last).map_or_else(Vec::new, |last| last.labels);
+            labels.into_iter().map(move |label| (end, label))
+        });
+        for (end, mut title) in said {
+            if let Some(Site::Address(address)) = title.site {
+                let mut code = end.code.iter();
+                let place = code.find_map(|(it, place)| (*it == address).then_some(place));
+                title.site = place.cloned().map(unresolved_site);
+            }
             let known = titles.entry(title.context).or_default();
             if !known.iter().any(|it| it.text() == title.text()) {
                 known.push(title);
@@ -288,10 +308,9 @@ fn what(entries: &[LeakEntry], count: u64) -> String {
             some("a request that is", "requests that are")
         ),
         Leak::Communicator(context) => format!("not freed {}", ContextName(context)),
-        Leak::Object(object) => format!(
-            "not freed {}",
-            some(&with_article(object), &format!("{object}s"))
-        ),
+        Leak::Object(object) => {
+            format!("not freed {}", some(&with_article(object), &plural(object)))
+        }
     }
 }
 
@@ -299,6 +318,13 @@ fn with_article(object: LeakedObject) -> String {
     match object {
         LeakedObject::Operation => format!("an {object}"),
         _ => format!("a {object}"),
+    }
+}
+
+fn plural(object: LeakedObject) -> String {
+    match object {
+        LeakedObject::SingleMember => "communicators of one rank".to_owned(),
+        _ => format!("{object}s"),
     }
 }
 

@@ -33,6 +33,7 @@ macro_rules! eprint {
 }
 
 pub mod adoption;
+pub mod agent_links;
 pub mod applications;
 pub mod bench;
 pub mod builtin;
@@ -60,6 +61,7 @@ pub mod program;
 pub mod quantities;
 pub mod run_header;
 pub mod signals;
+pub mod spawn_service;
 pub mod standard_output;
 mod strays;
 pub mod terminal_input;

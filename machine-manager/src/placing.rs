@@ -4,8 +4,10 @@ use crate::cores::ranges;
 use crate::hosts::HostList;
 use crate::launch::JobPlan;
 use bcs_core::job::{BadJob, NicThreading, NodeId, Placement};
+use bcs_core::limits::{DEFAULT_SPARE_RANKS, LEAST_FILES_WITH_SPARE, MOST_RANKS_WITH_SPARE};
 use bcs_nic::driver::{self, ThreadPlacement, UnpinnedReason};
 use node_manager::rank_cores::RankCores;
+use rustix::process::{Resource, getrlimit};
 
 /// An error in a placement.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +53,17 @@ pub enum BadPlacing {
         ranks: usize,
         /// The number of ranks that it takes.
         slots: usize,
+    },
+    /// Fewer places than ranks.
+    #[error(
+        "--universe-size {size} is less than the {ranks} ranks of the job: give at least {ranks}, \
+         or leave it out"
+    )]
+    SmallUniverse {
+        /// The places.
+        size: usize,
+        /// How many ranks there are.
+        ranks: usize,
     },
 }
 
@@ -112,7 +125,9 @@ pub fn fits(placement: &Placement, host_of: &[String], named: &HostList) -> Resu
         return Ok(());
     };
     let nodes = (0..placement.nodes()).map(NodeId::from_index);
-    let counts: Vec<usize> = nodes.map(|node| placement.ranks_of(node).count()).collect();
+    let counts: Vec<usize> = nodes
+        .map(|node| placement.starting_on(node).count())
+        .collect();
     for name in &named.names {
         let slots = of(name, &named.names, slots);
         let ranks = of(name, host_of, &counts);
@@ -189,6 +204,38 @@ pub fn hint(asked: NicThreading, placement: &Placement, usable: usize) -> Option
         asked.name(),
         better.name()
     ))
+}
+
+/// Adds places for ranks that are started later: those of `--universe-size`, or, if there may be
+/// some that nobody has asked for, a few.
+///
+/// # Errors
+/// [`BadPlacing`] when there are fewer places than ranks, or more than a limit.
+pub fn with_spare(
+    placement: Placement,
+    universe_size: Option<usize>,
+    unasked: bool,
+) -> Result<Placement, BadPlacing> {
+    let ranks = placement.ranks();
+    let spare = match universe_size {
+        Some(size) if size < ranks => return Err(BadPlacing::SmallUniverse { size, ranks }),
+        Some(size) => size - ranks,
+        None if unasked && ranks <= MOST_RANKS_WITH_SPARE && has_room_for_spare() => {
+            DEFAULT_SPARE_RANKS
+        }
+        None => 0,
+    };
+    Ok(placement.with_spare(spare)?)
+}
+
+/// Returns whether this process may have the files and the address space of spare ranks, which
+/// nobody has asked for: where these are limited, a job without spare ranks still runs.
+fn has_room_for_spare() -> bool {
+    let is_unlimited = |resource| getrlimit(resource).current.is_none();
+    let files = getrlimit(Resource::Nofile).maximum;
+    is_unlimited(Resource::Fsize)
+        && is_unlimited(Resource::As)
+        && files.is_none_or(|files| files >= LEAST_FILES_WITH_SPARE)
 }
 
 #[cfg(test)]

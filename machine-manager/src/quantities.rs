@@ -47,6 +47,15 @@ pub fn parse_count(text: &str) -> Result<usize, String> {
         .map_err(|_| "this is no number of ranks or nodes: give one from 1".into())
 }
 
+/// Parses the degree of the launch tree.
+///
+/// # Errors
+/// The error in the text.
+pub fn parse_degree(text: &str) -> Result<usize, String> {
+    let degree = text.parse().ok().filter(|&degree| degree > 0);
+    degree.ok_or_else(|| "this is no number of node managers: give one from 1".into())
+}
+
 /// Parses ports such as `4000-4999`, or one.
 ///
 /// # Errors

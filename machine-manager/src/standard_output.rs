@@ -62,6 +62,13 @@ pub fn print_all(text: &[u8]) {
     let _is_remembered = out.write_all(text).and_then(|()| out.flush());
 }
 
+/// Returns the columns of the terminal that shows the output, if one does.
+#[must_use]
+pub fn terminal_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
 /// Returns whether nothing more can be printed.
 #[must_use]
 pub fn has_ended() -> bool {

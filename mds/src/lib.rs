@@ -11,7 +11,7 @@
 //!   rank-00003.json, ...        node-0000.json, ...           run.json
 //!          └───────────────────────────┴── read_dir ────────────────┘
 //!                                             ▼
-//!                  figures ──►  report, plot, page, trace, export
+//!                              the crate mds-reports
 //! ```
 //!
 //! The recorders only add to memory that they allocated when they were made, so monitoring costs a
@@ -20,13 +20,7 @@
 
 pub mod dump;
 pub mod emds;
-pub mod export;
-pub mod figures;
 pub mod mmds;
-pub mod page;
-pub mod plot;
-pub mod report;
-pub mod trace;
 
 mod distribution;
 

@@ -42,6 +42,20 @@ pub const LOCAL_ROWS: usize = 6;
 pub const SITES: usize = 7;
 /// The call that is under way, packed as an event; its beginning is 0 if there is no call.
 pub const CURRENT_CALL: usize = 8;
+/// The computation for which the kernel's account was read; the next four words are about it.
+pub const USAGE_COMPUTATION: usize = 16;
+/// The part of it on a core.
+pub const USAGE_CPU: usize = 17;
+/// The part of it in which the thread was ready, and others had the core.
+pub const USAGE_PREEMPTED: usize = 18;
+/// The part of it in which the thread slept.
+pub const USAGE_BLOCKED: usize = 19;
+/// How often the kernel took the core from the thread in it.
+pub const USAGE_PREEMPTIONS: usize = 20;
+/// Bytes that the process has read and written by system calls; 0 until the end.
+pub const FILE_BYTES: usize = 21;
+/// The time of a fixed loop on the rank's core; 0 until the end.
+pub const CORE_LOOP_NS: usize = 22;
 
 /// Sites that have figures of their own, including the one for all other sites. SWEEP3D has ten; a
 /// large program has some hundred calls of MPI.
@@ -84,7 +98,9 @@ pub const EVENT_WORDS: usize = 6;
 const _: () = assert!(MOST_SITES <= 1 << 16 && Primitive::ALL.len() <= 1 << 8);
 const _: () = assert!(MOST_SITES.is_power_of_two() && MOST_STREAMS.is_power_of_two());
 const _: () = assert!(MOST_COMMUNICATORS.is_power_of_two());
-const _: () = assert!(SITE_WORDS.is_multiple_of(4) && CURRENT_CALL + EVENT_WORDS <= HEAD_WORDS);
+const _: () =
+    assert!(SITE_WORDS.is_multiple_of(4) && CURRENT_CALL + EVENT_WORDS <= USAGE_COMPUTATION);
+const _: () = assert!(CORE_LOOP_NS < HEAD_WORDS);
 
 /// The layout of a recorder: where its parts begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

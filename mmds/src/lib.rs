@@ -23,6 +23,7 @@ mod memory;
 mod primitive;
 mod recorder;
 mod totals;
+mod usage;
 
 pub use event::{CallInfo, CallOrigin, MessageInfo, MessageTransport, Site};
 pub use layout::RecorderLayout;
@@ -31,3 +32,4 @@ pub use primitive::Primitive;
 pub use recorder::Recorder;
 pub use selection::Selection;
 pub use totals::{RankTimes, RankTraffic};
+pub use usage::ThreadUsage;

@@ -12,6 +12,7 @@ use crate::layout::{
     SITES, STREAM_WORDS,
 };
 use crate::selection::{Metric, RankSelection, SliceWindow};
+use crate::usage::UsageReading;
 use crate::{CallInfo, CallOrigin, MessageInfo, MessageTransport, Primitive, Site, WordMemory};
 
 /// Records one rank: computation granularity, communication overhead, and for each call, message
@@ -35,6 +36,8 @@ pub struct Recorder<M> {
     pub(super) accounted_ns: u64,
     /// Threads of the rank that are in blocking calls.
     pub(super) blocked: u64,
+    /// The last reading of the thread's account with the kernel.
+    pub(super) usage: UsageReading,
     calls: Ring,
     messages: Ring,
     near: Ring,
@@ -152,6 +155,7 @@ impl<M: WordMemory> Recorder<M> {
             },
             accounted_ns: now_ns,
             blocked: 0,
+            usage: UsageReading::default(),
             calls: Ring::new(layout.calls, EVENT_WORDS, layout.call_rows),
             messages: Ring::new(layout.messages, EVENT_WORDS, layout.message_rows),
             near: Ring::new(layout.near, LOCAL_ROW_WORDS, layout.near_rows),

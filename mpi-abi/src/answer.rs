@@ -7,9 +7,9 @@
 
 use crate::c::*;
 use crate::files::{self, FileHandler};
-use crate::objects::{SESSIONS, Session, SessionHandler};
+use crate::objects::{COMMS, SESSIONS, Session, SessionHandler, stale};
 use crate::state;
-use crate::windows::{WindowEntry, WindowHandler, window};
+use crate::windows::{WindowEntry, WindowHandler, with_window};
 use crate::{caller, instances};
 use bcs_mpi::mpi::environment;
 use bcs_mpi::mpi::error::Operation;
@@ -248,11 +248,12 @@ pub fn run_on_window<T>(
     call: impl FnOnce(&WindowEntry) -> Result<T, Box<Error>>,
 ) -> Outcome<T> {
     state::process()?;
-    let entry = window(handle)?;
-    call(&entry).map_err(|error| {
-        let on = Some(ErrorOwner::Window(handle, entry.handler()));
-        Fault::of(on, error)
-    })
+    with_window(handle, |entry| {
+        call(entry).map_err(|error| {
+            let on = Some(ErrorOwner::Window(handle, entry.handler()));
+            Fault::of(on, error)
+        })
+    })?
 }
 
 /// Calls a window's handler for a code from the program (`MPI_Win_call_errhandler`).
@@ -354,7 +355,7 @@ impl From<InvalidCommHandle> for Fault {
         let what = match (known, handle) {
             (Err(nobody), _) => return nobody,
             (Ok(()), MPI_COMM_NULL) => "the communicator is MPI_COMM_NULL".to_owned(),
-            (Ok(()), MPI_Comm(number)) => format!("{number:#x} is no communicator"),
+            (Ok(()), MPI_Comm(number)) => stale("communicator", number, COMMS.freed_by(number)),
         };
         error(ErrorClass::Comm, what).into()
     }
@@ -508,22 +509,8 @@ fn not_there() -> Box<Error> {
     error(ErrorClass::UnsupportedOperation, reason)
 }
 
-/// Returns the error of a function that is not implemented and has no communicator or file, after
-/// it has called the handler of `MPI_COMM_SELF`.
-#[cold]
-pub fn unsupported(name: &'static str) -> c_int {
-    raise(name, not_there().into())
-}
-
-/// Does the same for a function on a communicator.
-#[cold]
-pub fn unsupported_on(name: &'static str, comm: MPI_Comm) -> c_int {
-    let answer = comm_of(comm).map_err(Fault::from);
-    let answer = answer.and_then(|at| at.run(|_| Err::<(), _>(not_there())));
-    answer.map_or_else(|fault| raise(name, fault), |()| MPI_SUCCESS)
-}
-
-/// Does the same for a function on files.
+/// Returns the error of a function on files, which are not implemented, after it has called the
+/// handler of `MPI_FILE_NULL`.
 #[cold]
 pub fn unsupported_file(name: &'static str) -> c_int {
     let answer = state::process().map(|_| ());

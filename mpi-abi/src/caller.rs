@@ -19,7 +19,6 @@ use std::arch::global_asm;
 
 global_asm!(
     ".section .tbss.bcs_caller, \"awT\", @nobits",
-    ".hidden bcs_caller",
     ".globl bcs_caller",
     ".type bcs_caller, @object",
     ".size bcs_caller, 24",
@@ -27,7 +26,6 @@ global_asm!(
     "bcs_caller:",
     ".zero 24",
     ".text",
-    ".hidden bcs_caller_place",
     ".globl bcs_caller_place",
     ".type bcs_caller_place, @function",
     "bcs_caller_place:",

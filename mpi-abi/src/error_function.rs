@@ -15,6 +15,20 @@ pub enum ErrorFunction<H> {
 }
 
 impl<H> ErrorFunction<H> {
+    /// Returns whether both are the same function of the program.
+    pub fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Standard(one), Self::Standard(other)) => one as usize == other as usize,
+            (
+                Self::Other { function: one, .. },
+                Self::Other {
+                    function: other, ..
+                },
+            ) => one == other,
+            _ => false,
+        }
+    }
+
     /// Calls the function. It may overwrite its arguments, without effect.
     ///
     /// # Safety

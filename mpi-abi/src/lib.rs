@@ -7,6 +7,7 @@
 //! | [`caller`] | the place of a call in the program |
 //! | [`table`], [`objects`] | the objects behind handles |
 //! | [`error_function`] | functions of the program that handle errors |
+//! | [`error_handlers`] | handles of error handlers |
 //! | [`files`] | the error handler of `MPI_FILE_NULL`, which functions of files call |
 //! | [`generalized_request`] | requests whose operation the program executes itself |
 //! | [`combining`] | functions of the program that combine elements |
@@ -60,6 +61,7 @@ pub mod caller;
 pub mod calls;
 pub mod combining;
 pub mod error_function;
+pub mod error_handlers;
 pub mod files;
 pub mod generalized_request;
 pub mod instances;

@@ -5,11 +5,13 @@ use crate::c::*;
 use crate::caller;
 use crate::combining::ProgramOp;
 use crate::error_function::ErrorFunction;
+use crate::error_handlers::ErrorHandlerEntry;
 use crate::generalized_request::GeneralizedRequest;
 use crate::keyvals::Key;
 use crate::table::{Shards, Table};
 use bcs_core::lockstep;
 use bcs_core::reduction::Datatype as Elementary;
+use bcs_mpi::mpi::environment;
 use bcs_mpi::mpi::{
     AnyOp, AttachedBuffer, Buffer, Comm, Datatype, ErrorClass, ErrorHandler, Group, Info, Message,
     Op, Persistent, Request, Result,
@@ -20,7 +22,7 @@ use std::sync::{Arc, Mutex};
 
 pub static COMMS: Table<Comm> = Table::new(1);
 pub static DATATYPES: Table<DatatypeEntry> = Table::new(2);
-pub static ERROR_HANDLERS: Table<Handler> = Table::new(3);
+pub static ERROR_HANDLERS: Table<ErrorHandlerEntry> = Table::new(3);
 pub static GROUPS: Table<Group> = Table::new(4);
 pub static INFOS: Table<Info> = Table::new(5);
 pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
@@ -268,11 +270,24 @@ pub fn handle_of_datatype(datatype: &Datatype) -> Option<MPI_Datatype> {
     }
 }
 
+/// Returns what is wrong with a handle that has no object: whether a call at that address has freed
+/// it, or it never was one.
+#[cold]
+pub fn stale(what: &str, handle: usize, freed: Option<u64>) -> String {
+    match freed {
+        None => format!("{handle:#x} is no {what}"),
+        Some(address) => {
+            let place = environment::describe_address(address);
+            format!("the {what} was freed before{place}")
+        }
+    }
+}
+
 #[cold]
 fn no_datatype(handle: MPI_Datatype) -> Box<bcs_mpi::mpi::Error> {
     let reason = match handle {
         MPI_DATATYPE_NULL => "the datatype is MPI_DATATYPE_NULL".to_owned(),
-        MPI_Datatype(number) => format!("{number:#x} is no datatype"),
+        MPI_Datatype(number) => stale("datatype", number, DATATYPES.freed_by(number)),
     };
     error(ErrorClass::Type, reason)
 }
@@ -401,7 +416,7 @@ pub fn op(handle: MPI_Op) -> Result<AnyOp> {
         let reason = match handle {
             MPI_OP_NULL => "the operation is MPI_OP_NULL".to_owned(),
             MPI_REPLACE | MPI_NO_OP => "MPI_REPLACE and MPI_NO_OP are for windows".to_owned(),
-            MPI_Op(number) => format!("{number:#x} is no operation"),
+            MPI_Op(number) => stale("operation", number, OPS.freed_by(number)),
         };
         error(ErrorClass::Op, reason)
     })
@@ -425,7 +440,7 @@ pub fn group(handle: MPI_Group) -> Result<Group> {
     GROUPS.get(handle.0).ok_or_else(|| {
         let reason = match handle {
             MPI_GROUP_NULL => "the group is MPI_GROUP_NULL".to_owned(),
-            MPI_Group(number) => format!("{number:#x} is no group"),
+            MPI_Group(number) => stale("group", number, GROUPS.freed_by(number)),
         };
         error(ErrorClass::Group, reason)
     })

@@ -6,7 +6,9 @@
 
 use crate::answer::{Outcome, error};
 use crate::caller;
-use crate::objects::REQUESTS;
+use crate::objects::{COMMS, DATATYPES, GROUPS, OPS, REQUESTS, RequestContent};
+use crate::windows::WINDOWS;
+use bcs_core::wait_state::LeakedObject;
 use bcs_mpi::mpi::{Comm, ErrorClass, Process, Result, ThreadLevel};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -101,8 +103,29 @@ fn leave(process: &Arc<Process>) -> Result<()> {
                 process.note_leaked_request(request, from);
             }
         });
+        note_leaked_objects(process);
     }
     process.finalize()
+}
+
+/// Tells the process of the objects that the program has not freed, with the calls that made them.
+fn note_leaked_objects(process: &Arc<Process>) {
+    let note = |object, made: Vec<((), u64)>| {
+        for ((), from) in made {
+            process.note_leaked_object(object, from);
+        }
+    };
+    let single = COMMS.origins(|comm| comm.is_made_for_one().then_some(()));
+    note(LeakedObject::SingleMember, single);
+    note(LeakedObject::Group, GROUPS.origins(|_| Some(())));
+    note(LeakedObject::Datatype, DATATYPES.origins(|_| Some(())));
+    note(LeakedObject::Operation, OPS.origins(|_| Some(())));
+    note(LeakedObject::Window, WINDOWS.origins(|_| Some(())));
+    REQUESTS.each_mut(|entry| {
+        if matches!(entry.what, RequestContent::Persistent(_)) {
+            process.note_leaked_object(LeakedObject::Persistent, entry.from);
+        }
+    });
 }
 
 /// Implements `MPI_Session_init`.

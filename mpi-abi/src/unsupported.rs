@@ -1,6 +1,6 @@
 //! Functions that are not implemented, and a check of those that are.
 
-use crate::answer::{unsupported, unsupported_file, unsupported_on};
+use crate::answer::unsupported_file;
 use crate::c::*;
 use crate::calls::*;
 use std::ffi::{c_char, c_int, c_void};

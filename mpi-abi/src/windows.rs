@@ -4,14 +4,34 @@ use crate::answer::error;
 use crate::c::*;
 use crate::error_function::ErrorFunction;
 use crate::keyvals::{Key, WIN_KEYS};
+use crate::objects::stale;
 use crate::table::Table;
 use bcs_core::lockstep;
 use bcs_mpi::mpi::window::{Window, WindowFlavor};
 use bcs_mpi::mpi::{ErrorClass, Result};
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub static WINDOWS: Table<Arc<WindowEntry>> = Table::new(11);
+
+/// How many windows were removed from the table.
+static REMOVED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The window of this thread's last call. Most calls are on the same window as the one before,
+    /// and the lock of the table and the count of the window would take a fifth of a put.
+    static LAST: Cell<Option<LastWindow>> = const { Cell::new(None) };
+}
+
+/// A window that was looked up.
+struct LastWindow {
+    handle: usize,
+    /// [`REMOVED`] when it was looked up: it may not be in the table any more if that has changed.
+    removed: u64,
+    entry: Arc<WindowEntry>,
+}
 
 /// A window of the program.
 #[derive(Debug)]
@@ -128,15 +148,45 @@ impl WindowEntry {
     }
 }
 
+/// Calls a function with the window of a handle.
+///
+/// # Errors
+/// If the handle is invalid.
+#[inline]
+pub fn with_window<T>(handle: MPI_Win, call: impl FnOnce(&WindowEntry) -> T) -> Result<T> {
+    let removed = REMOVED.load(Ordering::Acquire);
+    let known = LAST.take();
+    let known = known.filter(|last| last.handle == handle.0 && last.removed == removed);
+    let last = match known {
+        Some(last) => last,
+        None => LastWindow {
+            handle: handle.0,
+            removed,
+            entry: window(handle)?,
+        },
+    };
+    let returned = call(&last.entry);
+    LAST.set(Some(last));
+    Ok(returned)
+}
+
+/// Removes the window of a handle, which was freed.
+pub fn forget(handle: MPI_Win) {
+    WINDOWS.remove(handle.0);
+    REMOVED.fetch_add(1, Ordering::Release);
+    LAST.set(None);
+}
+
 /// Returns the window of a handle.
 ///
 /// # Errors
 /// If the handle is invalid.
-pub fn window(handle: MPI_Win) -> Result<Arc<WindowEntry>> {
+#[cold]
+fn window(handle: MPI_Win) -> Result<Arc<WindowEntry>> {
     WINDOWS.get(handle.0).ok_or_else(|| {
         let reason = match handle {
             MPI_WIN_NULL => "the window is MPI_WIN_NULL".to_owned(),
-            MPI_Win(number) => format!("{number:#x} is no window"),
+            MPI_Win(number) => stale("window", number, WINDOWS.freed_by(number)),
         };
         error(ErrorClass::Win, reason)
     })

@@ -138,6 +138,10 @@ fn translate(function: &Prototype, parameter: Parameter) -> Translated {
             "MPI_Offset",
             format!("crate::numbers::displacement_ours({name})"),
         ),
+        ("int", 1) if name == "array_of_errcodes" => Translated {
+            before: "crate::codes::of_not_started();\n".to_owned(),
+            ..Translated::passed(parameter.in_rust(), name)
+        },
         ("int" | "MPI_T_cb_safety" | "MPI_T_source_order", _) => number(function, parameter),
         _ => Translated::passed(parameter.in_rust(), name),
     }

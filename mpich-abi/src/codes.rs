@@ -13,8 +13,15 @@
 //! call that called it.
 
 use crate::numbers::{ERROR_CLASSES, mpich};
-use mpi_abi::c::{MPI_ERR_LASTCODE, MPI_SUCCESS};
+use mpi_abi::c::{MPI_ERR_LASTCODE, MPI_ERR_SPAWN, MPI_SUCCESS};
+use mpi_abi::calls::CODE_OF_NOT_STARTED;
 use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+/// Before ranks are spawned: the codes of those that are not started are written below this layer.
+pub(crate) fn of_not_started() {
+    CODE_OF_NOT_STARTED.store(to_mpich(MPI_ERR_SPAWN), Ordering::Relaxed);
+}
 
 const CLASS_BITS: u32 = 7;
 const CLASSES: usize = 1 << CLASS_BITS;

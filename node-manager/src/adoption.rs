@@ -1,10 +1,10 @@
 //! Ranks that another launcher has started, such as the `mpiexec` of MPICH or `srun`.
 //!
-//! They connect to the node manager over a listening socket, its *door*, which it has inherited.
-//! The door's name is random, and only processes of the job know it. The kernel says which process
-//! connects, and of which user. The first message of a rank is its number, an allegation: it has to
-//! be a rank of this node manager that has not come before. From then on the connection is the same
-//! as that of a rank that we have started.
+//! They connect to the node manager over a listening socket, its *rank listener*, which it has
+//! inherited. The rank listener's name is random, and only processes of the job know it. The kernel
+//! says which process connects, and of which user. The first message of a rank is its number, an
+//! allegation: it has to be a rank of this node manager that has not come before. From then on the
+//! connection is the same as that of a rank that we have started.
 //!
 //! We are not the parent of these ranks. So the kernel does not kill them when we die, and does not
 //! tell us how they end. A rank sends one end of a pair of sockets, its *lifeline*. The kernel
@@ -52,11 +52,11 @@ pub(crate) enum AdoptionError {
 pub(crate) fn adopt(
     start: &JobStart,
     placed: &[(NodeId, u32)],
-    door: &OwnedFd,
+    rank_listener: &OwnedFd,
     link: &LauncherLink,
 ) -> Result<Vec<RankProcess>, AgentError> {
-    // The rank that has opened the door: it may end before it comes.
-    let first = sockopt::socket_peercred(door)
+    // The rank that has opened the rank listener: it may end before it comes.
+    let first = sockopt::socket_peercred(rank_listener)
         .and_then(|rank| pidfd_open(rank.pid, PidfdFlags::empty()))
         .map_err(|_| AdoptionError::Ended)?;
     let mut adopted: Vec<Option<RankProcess>> = placed.iter().map(|_| None).collect();
@@ -71,7 +71,7 @@ pub(crate) fn adopt(
         }
         let known = adopted.iter().flatten();
         let processes = known.filter_map(|rank| rank.pidfd.as_ref()).chain([&first]);
-        let ready = wait(door, link, processes, &unknown, left)?;
+        let ready = wait(rank_listener, link, processes, &unknown, left)?;
         let (known, rest): (Vec<_>, Vec<_>) = unknown
             .into_iter()
             .zip(ready)
@@ -95,7 +95,7 @@ pub(crate) fn adopt(
             adopted[index] = Some(rank);
         }
         while unknown.len() < UNKNOWN_AT_ONCE
-            && let Some(connection) = accept(door)
+            && let Some(connection) = accept(rank_listener)
         {
             unknown.push(connection);
         }
@@ -113,7 +113,7 @@ pub(crate) struct StartedElsewhere {
 
 /// Waits for connections and their messages. Returns which of the unknown ones has sent something.
 fn wait<'a>(
-    door: &'a OwnedFd,
+    rank_listener: &'a OwnedFd,
     link: &'a LauncherLink,
     processes: impl Iterator<Item = &'a OwnedFd>,
     unknown: &'a [RankConnection],
@@ -121,7 +121,7 @@ fn wait<'a>(
 ) -> Result<Vec<bool>, AgentError> {
     let mut fds = vec![
         PollFd::new(&link.channel.input, PollFlags::RDHUP),
-        PollFd::new(door, PollFlags::IN),
+        PollFd::new(rank_listener, PollFlags::IN),
     ];
     fds.extend(processes.map(|process| PollFd::new(process, PollFlags::IN)));
     let before = fds.len();
@@ -144,10 +144,10 @@ fn wait<'a>(
 }
 
 /// Takes the next connection of a process of this user.
-fn accept(door: &OwnedFd) -> Option<RankConnection> {
+fn accept(rank_listener: &OwnedFd) -> Option<RankConnection> {
     loop {
-        // The door does not block.
-        let socket = match accept_with(door, SocketFlags::CLOEXEC) {
+        // The rank listener does not block.
+        let socket = match accept_with(rank_listener, SocketFlags::CLOEXEC) {
             Err(Errno::INTR) => continue,
             accepted => accepted.ok()?,
         };
@@ -166,7 +166,7 @@ fn rank_process(
 ) -> Result<RankProcess, AgentError> {
     let recorder = match &start.mds {
         None => None,
-        Some(_) => RankRecorder::new(&start.record, rank, start.placement.ranks())
+        Some(_) => RankRecorder::new(&start.record, rank, start.placement.capacity())
             .map_err(AgentError::Recorder)?,
     };
     // It speaks PMI with its own launcher.
@@ -191,5 +191,9 @@ fn rank_process(
         foreign_mpi: None,
         has_written: false,
         failed: false,
+        application: 0,
+        spawned: None,
+        asks: false,
+        dismissed: false,
     })
 }

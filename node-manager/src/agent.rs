@@ -11,7 +11,7 @@
 use crate::adoption::AdoptionError;
 use crate::control::{
     Frame, FrameError, FrameReadOutcome, FromManager, JobStart, RankFailure, RankFailureKind,
-    Stream, ToManager, UserSignal,
+    SpawnStart, Stream, ToManager, UserSignal,
 };
 use crate::event_poll::{EventPoll, EventSource};
 use crate::foreign_mpi::ForeignMpi;
@@ -19,7 +19,7 @@ use crate::handshake::{HandshakeError, HostHandshake, UdpSetup};
 use crate::job_memory::SharedJobMemory;
 use crate::launcher_link::LauncherLink;
 use crate::leak_collector::LeakCollector;
-use crate::limits::OUTPUT_QUEUE_BYTES;
+use crate::limits::{LOST_NODE_PATIENCE, OUTPUT_QUEUE_BYTES};
 use crate::local_ranks::{self, LocalRanks};
 use crate::nic::{LocalNics, NicError};
 use crate::pmi::{PmiNews, PmiService};
@@ -31,7 +31,9 @@ use crate::slots;
 use crate::surveyor;
 use crate::wait_state_report;
 use bcs_core::clock::now_ns;
+use bcs_core::fingerprint::fingerprint;
 use bcs_core::job::handshake::{FromRank, NodeManagerReply, PROTOCOL_VERSION, Welcome};
+use bcs_core::job::{RankAnswer, RankRequest};
 use bcs_core::memory::MapError;
 use bcs_core::wait_state::{LeakReport, Site};
 use bcs_nic::driver::NicHostEvent;
@@ -39,7 +41,7 @@ use bcs_nic::failure::NicFailure;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// An error that stops a node manager which can still send messages.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +56,8 @@ pub(crate) enum AgentError {
     Meeting(#[from] HandshakeError),
     #[error(transparent)]
     Adoption(#[from] AdoptionError),
+    #[error("failed to start the relay of its launch tree: {0}")]
+    Relay(std::io::Error),
     #[error("a rank cannot record (--mds): {0}")]
     Recorder(MapError),
 }
@@ -68,7 +72,7 @@ pub(crate) struct Agent {
     pub(crate) link: LauncherLink,
     pub(crate) buffer: Vec<u8>,
     /// The socket through which ranks of another launcher come, if they do.
-    pub(crate) door: Option<OwnedFd>,
+    pub(crate) rank_listener: Option<OwnedFd>,
 }
 
 /// The phase that a job is in.
@@ -90,9 +94,15 @@ impl Agent {
         inherited: Option<SharedJobMemory>,
     ) -> Result<Option<(JobStart, SharedJobMemory, Option<UdpSetup>)>, AgentError> {
         let mut meeting = None;
+        let (mut me, mut part) = (0, None);
         loop {
             match self.link.next(&mut self.buffer)? {
                 None => return Ok(None),
+                Some(ToManager::Subtree(subtree)) => {
+                    self.link.become_relayed(&subtree, inherited.as_ref())?;
+                }
+                Some(ToManager::Party(number)) => me = number,
+                Some(ToManager::Part(mine)) => part = Some(*mine),
                 Some(ToManager::Handshake(meet)) => {
                     let (begun, met) = HostHandshake::begin(*meet)?;
                     meeting = Some(begun);
@@ -100,12 +110,17 @@ impl Agent {
                         .writer
                         .message(&FromManager::HandshakeReply(Box::new(met)));
                 }
-                Some(ToManager::TestSharedMemory(others)) => {
-                    let reached =
-                        FromManager::MappableMemory(HostHandshake::test_shared_memory(&others));
-                    self.link.writer.message(&reached);
+                Some(ToManager::TestSharedMemory(test)) => {
+                    let first = HostHandshake::find_shared_memory(&test, me);
+                    self.link
+                        .writer
+                        .message(&FromManager::MappableMemory(first));
                 }
                 Some(ToManager::Start(start)) => {
+                    let start = match part {
+                        Some(part) => Box::new(start.with(part)),
+                        None => start,
+                    };
                     return match (&start.far, meeting, inherited) {
                         (Some(far), Some(meeting), _) => {
                             let (inherited, joined) = meeting.join(far)?;
@@ -135,8 +150,11 @@ impl Agent {
             .map_err(kernel("failed to watch the launcher"))?;
         // Ranks first: they load while the NIC starts, and this is still the process's only OS
         // thread.
-        let (crew, not_started) = match self.door.take() {
-            Some(door) => (local_ranks::adopt(&start, &watch, &door, &self.link)?, None),
+        let (crew, not_started) = match self.rank_listener.take() {
+            Some(rank_listener) => (
+                local_ranks::adopt(&start, &watch, &rank_listener, &self.link)?,
+                None,
+            ),
             None => local_ranks::start(&start, &watch)?,
         };
         let nic = LocalNics::start(&start, inherited, joined)?;
@@ -156,7 +174,9 @@ impl Agent {
             nic,
             phase: AgentPhase::Running,
             all_done: false,
+            none_joined_said: false,
             sending: false,
+            lost_node: None,
             slow_road_said: false,
             slots_said: false,
             foreign: ForeignMpi::default(),
@@ -178,10 +198,14 @@ struct JobRun<'a> {
     crew: LocalRanks,
     nic: LocalNics,
     phase: AgentPhase,
-    /// Whether AllDone has been sent.
+    /// Whether AllDone has been sent since the last rank was started.
     all_done: bool,
+    /// Whether NoneJoined has been sent.
+    none_joined_said: bool,
     /// Whether the channel to the launcher is full and watched for room.
     sending: bool,
+    /// When to end as if the launcher were gone, because a NIC has lost a node.
+    lost_node: Option<Instant>,
     /// Whether SlowCopyHint has been sent.
     slow_road_said: bool,
     /// Whether Slots has been sent.
@@ -203,7 +227,7 @@ impl JobRun<'_> {
             self.report_all_done();
             self.send()?;
             let end = match self.phase {
-                AgentPhase::Running => None,
+                AgentPhase::Running => self.lost_node,
                 AgentPhase::Terminating(_) if self.crew.running() == 0 => return Ok(()),
                 AgentPhase::Terminating(deadline) => Some(deadline),
                 AgentPhase::Killing | AgentPhase::Finishing => return Ok(()),
@@ -229,7 +253,12 @@ impl JobRun<'_> {
             EventSource::Nic => {
                 for news in self.nic.news.take() {
                     self.link.writer.message(&match news {
-                        NicHostEvent::Failed(failure) => nic_failed(failure),
+                        NicHostEvent::Failed(failure) => {
+                            if self.start.far.is_some() {
+                                self.lost_node = Some(Instant::now() + LOST_NODE_PATIENCE);
+                            }
+                            nic_failed(failure)
+                        }
                         NicHostEvent::Quiesced => FromManager::Quiesced,
                         NicHostEvent::RejectedDatagrams(strays) => FromManager::Strays(strays),
                     });
@@ -304,13 +333,72 @@ impl JobRun<'_> {
                     let news = self.pmi.answer(*answer, &self.crew.ranks, writer);
                     self.pmi_happened(news);
                 }
+                Frame::Message(ToManager::Spawn(spawn)) => self.spawn(&spawn)?,
+                Frame::Message(ToManager::Dismiss(group)) => self.crew.dismiss(group),
+                Frame::Message(ToManager::Answer { rank, answer }) => self.answer(rank, *answer),
                 Frame::Message(
-                    ToManager::Start(_) | ToManager::Handshake(_) | ToManager::TestSharedMemory(_),
+                    ToManager::Start(_)
+                    | ToManager::Part(_)
+                    | ToManager::Party(_)
+                    | ToManager::Subtree(_)
+                    | ToManager::Handshake(_)
+                    | ToManager::TestSharedMemory(_),
                 )
                 | Frame::Output { .. } => {}
             }
         }
         Ok(())
+    }
+
+    /// Starts spare ranks.
+    fn spawn(&mut self, spawn: &SpawnStart) -> Result<(), AgentError> {
+        self.nic.serve(spawn.group);
+        let failure = match self.phase {
+            AgentPhase::Running => self.crew.spawn(&self.start, spawn, &self.watch)?,
+            _ => Some("the job is ending".to_owned()),
+        };
+        self.all_done = false;
+        self.link.writer.message(&FromManager::Spawned {
+            number: spawn.group.number,
+            failure,
+        });
+        Ok(())
+    }
+
+    /// Passes a request of a rank on to the launcher.
+    fn ask(&mut self, index: usize, request: RankRequest) {
+        let rank = &mut self.crew.ranks[index];
+        let is_received = matches!(rank.stage, RankStage::Received(_));
+        let wrong = match request.check() {
+            Err(wrong) => Some(wrong),
+            Ok(()) if !is_received => Some("a request before it has joined".to_owned()),
+            Ok(()) if rank.asks => Some("a request before the last was answered".to_owned()),
+            Ok(()) => None,
+        };
+        if let Some(what) = wrong {
+            return self.fail(index, RankFailureKind::MalformedMessage(what));
+        }
+        rank.asks = true;
+        let (rank, request) = (rank.rank, Box::new(request));
+        self.link
+            .writer
+            .message(&FromManager::Asked { rank, request });
+    }
+
+    /// Gives a rank the launcher's answer.
+    fn answer(&mut self, rank: u32, answer: RankAnswer) {
+        let Some(index) = self.crew.index_of(rank) else {
+            return;
+        };
+        let rank = &mut self.crew.ranks[index];
+        rank.asks = false;
+        if let Err(errno) = rank
+            .conversation
+            .answer(&NodeManagerReply::Answer(answer), &[])
+        {
+            let what = format!("a request whose answer it does not take ({errno})");
+            self.fail(index, RankFailureKind::MalformedMessage(what));
+        }
     }
 
     /// Requests more input if all ranks have taken the last piece.
@@ -390,7 +478,7 @@ impl JobRun<'_> {
             AgentPhase::Killing | AgentPhase::Finishing => false,
         };
         let rank = &mut self.crew.ranks[index];
-        if !rank.failed && counts {
+        if !rank.failed && !rank.dismissed && counts {
             rank.failed = true;
             let pid = rank.pid.as_raw_nonzero().get();
             let failure = RankFailure {
@@ -406,7 +494,9 @@ impl JobRun<'_> {
     fn report_all_done(&mut self) {
         if !self.all_done && self.phase == AgentPhase::Running && self.crew.all_ended_well() {
             self.all_done = true;
-            if !self.crew.ranks.iter().any(RankProcess::has_joined) {
+            if !self.crew.ranks.iter().any(RankProcess::has_joined)
+                && !std::mem::replace(&mut self.none_joined_said, true)
+            {
                 self.link.writer.message(&FromManager::NoneJoined);
             }
             self.link.writer.message(&FromManager::AllDone);
@@ -429,6 +519,9 @@ impl JobRun<'_> {
 
     /// Reads all PMI requests that a rank has sent.
     fn listen_to_pmi(&mut self, index: usize) {
+        if self.crew.ranks[index].spawned.is_some() {
+            return;
+        }
         let LauncherLink { writer, .. } = &mut *self.link;
         let ranks = &self.crew.ranks;
         let (news, is_over) = self.pmi.read(index, ranks, self.buffer, writer);
@@ -481,6 +574,7 @@ impl JobRun<'_> {
                 RankReadOutcome::Message(FromRank::Code(code), _, _) => rank.code = code,
                 // It has joined.
                 RankReadOutcome::Message(FromRank::Join { .. }, _, _) => {}
+                RankReadOutcome::Message(FromRank::Ask(request), _, _) => self.ask(index, request),
                 // Invalid words affect only the rank that sent them.
                 RankReadOutcome::Message(FromRank::Leaks(words), _, _) => {
                     rank.left = LeakReport::decode(&words)
@@ -530,6 +624,10 @@ impl JobRun<'_> {
                 placement: self.start.placement.clone(),
                 settings: self.start.settings.clone(),
                 record: recorder.map(|_| self.start.record.to_string()),
+                application: self.crew.ranks[index].application,
+                universe_size: self.start.universe_size,
+                job: job_number(&self.start.job),
+                spawned: self.crew.ranks[index].spawned,
             };
             (NodeManagerReply::Welcome(Box::new(welcome)), Some(memory))
         } else {
@@ -665,9 +763,7 @@ impl JobRun<'_> {
         for rank in &crew.ranks {
             nic.withdraw_pid(rank.rank);
         }
-        // The launcher adopts the processes that we may not kill. It waits for them, and reports
-        // them.
-        let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
+        link.end_descendants();
         crew.drain_all(buffer, &mut link.writer);
         // Dump the ranks, however they ended.
         if let Err(message) = crate::dumps::write_ranks(&start, &crew.ranks) {
@@ -711,6 +807,16 @@ impl JobRun<'_> {
         link.writer.message(&FromManager::Goodbye);
         link.send_all();
     }
+}
+
+/// Returns a number that stands for the name of a job, which no other job has.
+fn job_number(name: &str) -> u64 {
+    let words = name.as_bytes().chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    fingerprint(words)
 }
 
 /// Makes the message to the launcher about a failure of a NIC.

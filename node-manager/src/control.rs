@@ -1,13 +1,16 @@
 //! The messages between `bcs run` and a node manager. They go over a stream socket pair or, where a
 //! command such as ssh stands between, over the standard streams that this command provides.
 
-pub use crate::frames::{Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting};
+pub use crate::frames::{
+    Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting, RawFrame, encode,
+};
 
 pub use crate::pmi::{PmiAnswer, PmiRequest, PmiTraffic};
 
+use crate::launch_tree::Subtree;
 use crate::rank_cores::RankCores;
 use crate::survey::SurveyPart;
-use bcs_core::job::{Cores, NodeId, Placement, Settings};
+use bcs_core::job::{Cores, NodeId, Placement, RankAnswer, RankRequest, Settings, SpawnedGroup};
 use bcs_core::mapped_code::CodePlace;
 use bcs_fabric::udp::{Crypto, InboundBytes, JobKey, RejectedDatagrams};
 use mds::Selection;
@@ -25,19 +28,25 @@ pub const PAGE_FD: i32 = 4;
 pub const SEGMENT_FD: i32 = 5;
 
 /// A node manager that adopts ranks inherits the socket to which they connect as this descriptor.
-pub const DOOR_FD: i32 = 6;
+pub const RANK_LISTENER_FD: i32 = 6;
 /// The same of a node manager that gets its data from its standard input.
-pub const FAR_DOOR_FD: i32 = 3;
+pub const FAR_RANK_LISTENER_FD: i32 = 3;
 
 /// A message of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToManager {
-    /// The first message to a node manager of a job on several machines: report how others reach
-    /// you.
+    /// The first message to an agent that starts others: they are below it in the launch tree.
+    /// After it, the link carries frames with addresses ([`crate::launch_tree`]).
+    Subtree(Box<Subtree>),
+    /// The number of this node manager among the parties of a job on several machines.
+    Party(usize),
+    /// The first question to a node manager of a job on several machines: how do others reach you?
     Handshake(Box<HandshakeRequest>),
-    /// The second one: report whose shared memory, of these parties, you can map.
-    TestSharedMemory(Vec<Option<SharedMemoryKeys>>),
-    /// Start the ranks of your nodes: the first message to a node manager of this machine.
+    /// The second one: report whose shared memory you can map.
+    TestSharedMemory(Box<SharedMemoryTest>),
+    /// The part of the following [`ToManager::Start`] that only this node manager gets.
+    Part(Box<PartyStart>),
+    /// Start the ranks of your nodes. All node managers get the same message.
     Start(Box<JobStart>),
     /// All ranks of the job have ended well: the Strobe Sender strikes the slices that are still
     /// wanted, then no more.
@@ -60,6 +69,28 @@ pub enum ToManager {
     Survey(u32),
     /// An answer to a [`FromManager::Pmi`], of this node manager or of others.
     Pmi(Box<PmiAnswer>),
+    /// Start spare ranks, as far as they are of your nodes. The answer is
+    /// [`FromManager::Spawned`].
+    Spawn(Box<SpawnStart>),
+    /// Kill these ranks. They do not count any more: others that were to start with them could not
+    /// be started.
+    Dismiss(SpawnedGroup),
+    /// The answer to [`FromManager::Asked`], for the rank.
+    Answer {
+        /// The rank that has asked.
+        rank: u32,
+        /// The answer.
+        answer: Box<RankAnswer>,
+    },
+}
+
+/// Ranks to start in a running job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpawnStart {
+    /// The ranks.
+    pub group: SpawnedGroup,
+    /// Their programs, in the order of the ranks.
+    pub applications: Vec<Application>,
 }
 
 /// The data that a node manager needs before the machines of a job can be joined.
@@ -94,6 +125,31 @@ pub struct SharedMemoryKeys {
     pub page: [u64; 2],
     /// The segment of the fabric.
     pub segment: [u64; 2],
+}
+
+/// The shared memory of all parties. Each tries those before it: the first that it can map is the
+/// first of its machine, if itself is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedMemoryTest {
+    /// Where each party has it.
+    pub keeps: Vec<SharedMemoryKeys>,
+    /// The group of each party. It tries only parties of its own group.
+    pub groups: Vec<usize>,
+}
+
+/// The parts of a [`JobStart`] that only one node manager gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartyStart {
+    /// Its number: the index of its part in [`MultiHostStart::parties`].
+    pub me: usize,
+    /// Its nodes.
+    pub nodes: Vec<NodeId>,
+    /// The cores of its host, if they are not those of all.
+    pub cores: Option<Cores>,
+    /// [`MultiHostStart::on_this_host`].
+    pub on_this_host: usize,
+    /// [`MultiHostStart::leader`].
+    pub leader: Option<SharedMemoryKeys>,
 }
 
 /// How others reach a node manager.
@@ -232,20 +288,42 @@ pub struct JobStart {
     pub preload: bool,
     /// How machines are joined, if there are several.
     pub far: Option<MultiHostStart>,
+    /// `MPI_UNIVERSE_SIZE`, if the user has given it.
+    pub universe_size: Option<u32>,
 }
 
 impl JobStart {
-    /// Returns the index of a rank's application.
-    pub(crate) fn application_of(&self, rank: u32) -> usize {
-        let mut after = 0;
-        self.applications
-            .iter()
-            .position(|application| {
-                after += application.ranks;
-                (rank as usize) < after
-            })
-            .expect("applications have as many ranks as the job")
+    /// Takes the part of one node manager.
+    #[must_use]
+    pub fn with(mut self, part: PartyStart) -> Self {
+        // In the process of the first node's NIC, which it then need not wake.
+        self.strobe_sender = part.nodes.contains(&NodeId(0));
+        self.nodes = part.nodes;
+        self.cores = part.cores.unwrap_or(self.cores);
+        if let Some(far) = &mut self.far {
+            far.me = part.me;
+            far.on_this_host = part.on_this_host;
+            far.leader = part.leader;
+        }
+        self
     }
+
+    /// Returns the index of the application of a rank that starts with the job.
+    pub(crate) fn application_of(&self, rank: u32) -> usize {
+        application_of(&self.applications, rank as usize)
+    }
+}
+
+/// Returns the index of the application of the rank at this place among those of all of them.
+pub(crate) fn application_of(applications: &[Application], place: usize) -> usize {
+    let mut after = 0;
+    applications
+        .iter()
+        .position(|application| {
+            after += application.ranks;
+            place < after
+        })
+        .expect("applications have as many ranks as the job")
 }
 
 /// A message of a node manager.
@@ -253,9 +331,9 @@ impl JobStart {
 pub enum FromManager {
     /// How others reach it: the answer to [`ToManager::Handshake`].
     HandshakeReply(Box<HandshakeReply>),
-    /// Whether it can map the shared memory of each party: the answer to
+    /// The first party before it whose shared memory it can map: the answer to
     /// [`ToManager::TestSharedMemory`].
-    MappableMemory(Vec<bool>),
+    MappableMemory(Option<usize>),
     /// A rank uses another MPI, and no process of this node manager's ranks has joined the job.
     /// Sent once, when such a rank or every rank has ended.
     ForeignMpi {
@@ -268,7 +346,7 @@ pub enum FromManager {
     },
     /// None of its ranks has joined the job. Sent before [`FromManager::AllDone`].
     NoneJoined,
-    /// All its ranks have ended well.
+    /// All its ranks have ended well. Sent again after [`ToManager::Spawn`].
     AllDone,
     /// Its Strobe Sender is idle: the answer to [`ToManager::Quiesce`] of the node manager that has
     /// it.
@@ -319,6 +397,20 @@ pub enum FromManager {
     InboundBytes(InboundBytes),
     /// A request of its ranks, which are programs of another MPI.
     Pmi(Box<PmiRequest>),
+    /// A request of a rank, which waits for [`ToManager::Answer`].
+    Asked {
+        /// The rank.
+        rank: u32,
+        /// The request.
+        request: Box<RankRequest>,
+    },
+    /// The answer to [`ToManager::Spawn`].
+    Spawned {
+        /// The number of the spawn.
+        number: u32,
+        /// Why one of its ranks could not be started. Those before it run.
+        failure: Option<String>,
+    },
     /// How many such requests there were. Sent at the end, if there were any.
     PmiTraffic(PmiTraffic),
     /// Recorded data of its ranks or nodes is lost, at least in part, with the reason. The job does
@@ -371,6 +463,8 @@ pub struct WaitStateReport {
     /// How often all these ranks, and the OS threads of its NICs, have gone to sleep, if all sleep
     /// until another thread rings.
     pub naps: Option<u64>,
+    /// The ranks that do nothing but poll, which do not sleep. Their sleeps do not count above.
+    pub polling: Vec<PollingRank>,
     /// Work in a NIC that only a slice can advance, though no slice is wanted. Searched for if all
     /// sleep.
     pub forgotten: Option<String>,
@@ -380,6 +474,17 @@ pub struct WaitStateReport {
     pub blocked: Vec<BlockedRankReport>,
     /// Ranks that have finalized or ended; only in the answer to a close query.
     pub gone: Vec<DepartedRank>,
+}
+
+/// A rank that does nothing but poll, as far as MPI knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollingRank {
+    /// The rank.
+    pub rank: u32,
+    /// The number of its wait state, which grows as long as it polls.
+    pub number: u64,
+    /// How often its process has read a file, a pipe or a socket, as far as the kernel says so.
+    pub reads: u64,
 }
 
 /// The threads of a node manager's ranks, except those that sleep in a call.
@@ -407,6 +512,8 @@ pub struct BlockedRankReport {
     pub words: Vec<u64>,
     /// The place of its call, if that is an address.
     pub code: Option<CodePlace>,
+    /// The place of the call that has started what it waits for, if that is an address.
+    pub started: Option<CodePlace>,
     /// The places of the labels of its communicators, if those are addresses.
     pub made_at: Vec<Option<CodePlace>>,
 }

@@ -50,6 +50,11 @@ pub(crate) fn write_ranks(start: &JobStart, ranks: &[RankProcess]) -> Result<(),
         return Ok(());
     };
     let over_ns = now_ns();
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get() as u64);
     let mut failed = Vec::new();
     for process in ranks {
         let Some(recorder) = &process.recorder else {
@@ -61,6 +66,7 @@ pub(crate) fn write_ranks(start: &JobStart, ranks: &[RankProcess]) -> Result<(),
                 dump.job.clone_from(&start.job);
                 name_places(&mut dump, &process.code);
                 (dump.rank, dump.node) = (process.rank, process.node.0.into());
+                (dump.host, dump.host_cores) = (host.clone(), cores);
                 mds::dump::write_rank(directory, &dump).map_err(|error| error.to_string())
             }
             Err(error) => Err(format!(

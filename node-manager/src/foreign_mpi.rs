@@ -89,7 +89,9 @@ impl ForeignMpi {
         ranks: &[RankProcess],
         start: &JobStart,
     ) -> Option<FromManager> {
-        if self.is_said || ranks.iter().any(RankProcess::has_joined) {
+        // A rank that was spawned has been asked for by one that has joined.
+        let is_spawned = ranks[index].spawned.is_some();
+        if self.is_said || is_spawned || ranks.iter().any(RankProcess::has_joined) {
             return None;
         }
         let rank = &ranks[index];

@@ -6,10 +6,10 @@
 
 use crate::byte_stream;
 use crate::control::Stream;
-use crate::limits::MAX_FRAME_BYTES;
+use crate::limits::{MAX_ADDRESS_BYTES, MAX_FRAME_BYTES};
 use rustix::io::Errno;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::os::fd::AsFd;
 
 /// The beginning of the first line of a node manager of several machines; its version follows. It
@@ -30,7 +30,7 @@ pub(crate) fn greeting() -> String {
 }
 
 /// The state of the greeting.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Greeting {
     /// It has not come yet.
     #[default]
@@ -81,7 +81,70 @@ const KIND_OUT: u8 = 1;
 const KIND_ERR: u8 = 2;
 const KIND_BEGINNING_OUT: u8 = 3;
 const KIND_BEGINNING_ERR: u8 = 4;
+/// A frame for parties below an agent ([`crate::launch_tree`]), and further such kinds.
+pub(crate) const KIND_ROUTED: u8 = 5;
+pub(crate) const KIND_RELAYED: u8 = 6;
+pub(crate) const KIND_NEWS: u8 = 7;
 const HEADER_BYTES: usize = 5;
+
+/// Returns the longest body of a frame of this kind.
+fn longest(kind: u8) -> usize {
+    match kind {
+        KIND_ROUTED | KIND_RELAYED => HEADER_BYTES + MAX_FRAME_BYTES + MAX_ADDRESS_BYTES,
+        _ => MAX_FRAME_BYTES,
+    }
+}
+
+/// Returns a whole frame, whose body has these parts.
+///
+/// # Panics
+/// If it is longer than any frame.
+pub(crate) fn whole(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let len: usize = parts.iter().map(|part| part.len()).sum();
+    assert!(len <= longest(kind), "a frame of {len} bytes is not sent");
+    let len = u32::try_from(len).expect("MAX_FRAME_BYTES fits u32");
+    let header = [&len.to_le_bytes()[..], &[kind]].concat();
+    [&[&header[..]], parts].concat().concat()
+}
+
+/// Returns the whole frame of a message.
+///
+/// # Panics
+/// If it is longer than any frame.
+#[must_use]
+pub fn encode(message: &impl Serialize) -> Vec<u8> {
+    let body = postcard::to_stdvec(message).expect("our messages can be encoded");
+    whole(KIND_MESSAGE, &[&body])
+}
+
+/// A whole frame that was not decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawFrame(Vec<u8>);
+
+impl RawFrame {
+    /// Returns its kind.
+    pub(crate) fn kind(&self) -> u8 {
+        self.0[HEADER_BYTES - 1]
+    }
+
+    /// Returns its body.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.0[HEADER_BYTES..]
+    }
+
+    /// Returns all of it.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the error that it must not come here.
+    pub(crate) fn misplaced(&self) -> FrameError {
+        FrameError::Shape {
+            kind: self.kind(),
+            len: self.body().len(),
+        }
+    }
+}
 
 /// Frames to send.
 #[derive(Debug, Default)]
@@ -99,9 +162,18 @@ impl FrameWriter {
 
     /// Adds a message.
     pub fn message(&mut self, message: &impl Serialize) {
-        let body = postcard::to_stdvec(message).expect("our messages can be encoded");
-        self.header(KIND_MESSAGE, body.len());
-        self.bytes.extend_from_slice(&body);
+        self.append(&encode(message));
+    }
+
+    /// Adds whole frames.
+    pub fn append(&mut self, frames: &[u8]) {
+        self.bytes.extend_from_slice(frames);
+    }
+
+    /// Returns the bytes that still wait.
+    #[cfg(test)]
+    pub(crate) fn unsent(&self) -> &[u8] {
+        &self.bytes[self.sent..]
     }
 
     /// Adds output of a rank.
@@ -201,6 +273,38 @@ impl FrameReader {
         }
     }
 
+    /// Adds bytes that have come by another way.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Removes the next whole frame, if it has arrived, without decoding it.
+    ///
+    /// # Errors
+    /// [`FrameError`] when the bytes are not frames.
+    pub fn raw(&mut self) -> Result<Option<RawFrame>, FrameError> {
+        let Some(len) = self.next_len()? else {
+            self.compact();
+            return Ok(None);
+        };
+        let frame = self.bytes[self.taken..][..HEADER_BYTES + len].to_vec();
+        self.taken += frame.len();
+        Ok(Some(RawFrame(frame)))
+    }
+
+    /// Returns the length of the body of the next frame, if all of it has arrived.
+    fn next_len(&self) -> Result<Option<usize>, FrameError> {
+        let waiting = &self.bytes[self.taken..];
+        let Some((&[a, b, c, d, kind], rest)) = waiting.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let len = u32::from_le_bytes([a, b, c, d]) as usize;
+        if len > longest(kind) {
+            return Err(FrameError::Shape { kind, len });
+        }
+        Ok((rest.len() >= len).then_some(len))
+    }
+
     /// Removes the greeting and all bytes before it, if it has arrived. Call this before reading
     /// any frame, until it returns a greeting.
     pub fn greeting(&mut self) -> Greeting {
@@ -239,19 +343,12 @@ impl FrameReader {
     /// # Errors
     /// [`FrameError`] when the bytes are not frames.
     pub fn frame<T: DeserializeOwned>(&mut self) -> Result<Option<Frame<T>>, FrameError> {
+        let Some(len) = self.next_len()? else {
+            self.compact();
+            return Ok(None);
+        };
         let waiting = &self.bytes[self.taken..];
-        let Some((&[a, b, c, d, kind], rest)) = waiting.split_first_chunk::<HEADER_BYTES>() else {
-            self.compact();
-            return Ok(None);
-        };
-        let len = u32::from_le_bytes([a, b, c, d]) as usize;
-        if len > MAX_FRAME_BYTES {
-            return Err(FrameError::Shape { kind, len });
-        }
-        let Some(body) = rest.get(..len) else {
-            self.compact();
-            return Ok(None);
-        };
+        let (kind, body) = (waiting[HEADER_BYTES - 1], &waiting[HEADER_BYTES..][..len]);
         let frame = decode(kind, body)?;
         self.taken += HEADER_BYTES + len;
         Ok(Some(frame))

@@ -6,7 +6,9 @@
 //! machine and of the same user, whatever the host names and kernel namespaces are. Then it uses
 //! those and drops its own.
 
-use crate::control::{HandshakeReply, HandshakeRequest, MultiHostStart, SharedMemoryKeys};
+use crate::control::{
+    HandshakeReply, HandshakeRequest, MultiHostStart, SharedMemoryKeys, SharedMemoryTest,
+};
 use crate::cores;
 use crate::job_memory::SharedJobMemory;
 use crate::machine_profile::{self, ProfileFileError};
@@ -131,10 +133,15 @@ impl HostHandshake {
         Ok((meeting, met))
     }
 
-    /// Tests for each of the others whether this process can open its shared memory.
-    pub(crate) fn test_shared_memory(others: &[Option<SharedMemoryKeys>]) -> Vec<bool> {
-        let can = |keeps: SharedMemoryKeys| open(keeps.page).is_ok() && open(keeps.segment).is_ok();
-        others.iter().map(|other| other.is_some_and(can)).collect()
+    /// Returns the first party before this one whose shared memory this process can open.
+    pub(crate) fn find_shared_memory(test: &SharedMemoryTest, me: usize) -> Option<usize> {
+        let can =
+            |keeps: &SharedMemoryKeys| open(keeps.page).is_ok() && open(keeps.segment).is_ok();
+        let own = test.groups.get(me)?;
+        let before = test.keeps.iter().zip(&test.groups).take(me);
+        let mut before = before.enumerate();
+        let found = before.find(|(_, (keeps, group))| *group == own && can(keeps));
+        found.map(|(party, _)| party)
     }
 
     /// Takes the shared memory of its machine.

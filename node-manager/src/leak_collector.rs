@@ -9,13 +9,17 @@ use crate::control::RankFinalReport;
 use crate::nic::LocalNics;
 use crate::rank_process::RankProcess;
 use bcs_core::mapped_code::CodePlace;
-use bcs_core::wait_state::{Leak, LeakReport, MessagePeer, Site};
+use bcs_core::wait_state::{Leak, LeakReport, MessagePeer, Site, WaitState};
 use std::collections::BTreeMap;
 
-/// Returns the places of the addresses in a rank's leaks.
-fn code_of(rank: &RankProcess) -> Vec<(u64, CodePlace)> {
+/// Returns the places of the addresses in a rank's leaks,
+/// and in the labels of its communicators.
+fn code_of(rank: &RankProcess, last: Option<&WaitState>) -> Vec<(u64, CodePlace)> {
     let places = rank.left.iter().flat_map(|left| &left.places);
-    let known = places.filter_map(|(_, site)| match *site {
+    let labels = last.iter().flat_map(|last| &last.labels);
+    let made = labels.filter_map(|label| label.site.as_ref());
+    let sites = places.map(|(_, site)| site).chain(made);
+    let known = sites.filter_map(|site| match *site {
         Site::Address(address) => Some((address, rank.place_of(site)?)),
         Site::Line(_) | Site::Code { .. } => None,
     });
@@ -53,14 +57,15 @@ impl LeakCollector {
                 }
             }
         }
-        let ended = ranks.iter().map(|rank| RankFinalReport {
-            rank: rank.rank,
-            node: rank.node,
-            left: Vec::new(),
-            last: nic
-                .wait_state(rank.rank)
-                .map_or_else(Vec::new, |(_, last)| last.encode()),
-            code: code_of(rank),
+        let ended = ranks.iter().map(|rank| {
+            let last = nic.wait_state(rank.rank).map(|(_, last)| last);
+            RankFinalReport {
+                rank: rank.rank,
+                node: rank.node,
+                left: Vec::new(),
+                code: code_of(rank, last.as_ref()),
+                last: last.map_or_else(Vec::new, |last| last.encode()),
+            }
         });
         Self {
             ended: ended.collect(),

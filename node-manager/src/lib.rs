@@ -9,6 +9,8 @@
 //!                                                        ranks
 //! ```
 //!
+//! Agents that have started others relay between them and `bcs run` ([`launch_tree`]).
+//!
 //! One process per node; with the shared driver one process, the *NIC host*, for all nodes of the
 //! machine. One OS thread and one epoll do everything but the NIC. This OS thread also spawns the
 //! ranks, because the kernel kills a rank when the *thread* that made it dies.
@@ -19,6 +21,7 @@
 //! |---|---|
 //! | a rank | its node manager reports it, `bcs run` ends the job |
 //! | a node manager | the kernel kills its ranks (PR_SET_PDEATHSIG); `bcs run` adopts and kills their children (subreaper) |
+//! | an agent that has started others | the same, and those below it find the end of their links and end as if `bcs run` were gone ([`launch_tree`]) |
 //! | `bcs run` | every node manager finds its control socket closed and kills its ranks and their children (subreaper) |
 //!
 //! Nothing has a name in a file system: sockets are pairs, memory is memfds.
@@ -35,6 +38,7 @@ mod frames;
 mod handshake;
 mod input_pipes;
 mod job_memory;
+pub mod launch_tree;
 mod launcher_link;
 mod leak_collector;
 mod library_path;

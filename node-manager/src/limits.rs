@@ -1,6 +1,6 @@
 //! Limits of the processes, with their reasons.
 
-use bcs_core::limits::MAX_RANKS;
+use bcs_core::limits::{MAX_NODES, MAX_RANKS};
 use bcs_core::wait_state;
 use std::time::Duration;
 
@@ -68,8 +68,9 @@ pub const PMI_NAMES: usize = 1024;
 /// The number of characters that are passed on of a rank's reason for having no slot.
 pub const MAX_REASON: usize = 300;
 
-/// The descriptors of a node manager that do not depend on the number of ranks.
-pub const OWN_DESCRIPTORS: u64 = 64;
+/// The descriptors of a node manager that do not depend on the number of ranks. An agent that
+/// others has three for each: its link, its pidfd, and the standard error of its command.
+pub const OWN_DESCRIPTORS: u64 = 128;
 
 /// Bytes read from a pipe at a time: the default capacity of a pipe.
 pub const READ_BYTES: usize = 64 << 10;
@@ -78,6 +79,23 @@ pub const READ_BYTES: usize = 64 << 10;
 /// message. The largest parts of that are the program's arguments (2 MiB in the kernel by default),
 /// or the placement of all ranks of the largest job.
 pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + (12 << 20);
+
+/// The longest address of a frame in the launch tree: all parties of the largest job, by their
+/// numbers, with the kind and the number of them.
+pub(crate) const MAX_ADDRESS_BYTES: usize = 16 + 3 * MAX_NODES;
+
+/// The bytes that may wait for a child in an agent that relays. Above it the agent reads no more
+/// from its parent. One frame of any length still passes.
+pub(crate) const RELAY_QUEUE_BYTES: usize = MAX_FRAME_BYTES;
+
+/// The time that the agents below one have to end by themselves if its parent is gone, before it
+/// kills them. All agents notice the end of their links within milliseconds, so the levels of the
+/// tree do not add up.
+pub(crate) const SUBTREE_END: Duration = Duration::from_millis(1_000);
+
+/// The time that an agent waits for the launcher's Terminate after a NIC has lost a node. If that
+/// node's host was between them in the launch tree, nobody can tell it to end.
+pub(crate) const LOST_NODE_PATIENCE: Duration = Duration::from_millis(1_000);
 
 /// The time that the NICs of a failed job have to stop, so that their records are written. They
 /// stop within microseconds, unless the failure was one of theirs. Less than [`MANAGER_GRACE`],

@@ -2,15 +2,15 @@
 
 use crate::adoption;
 use crate::agent::{AgentError, kernel};
-use crate::control::{FrameWriter, FromManager, JobStart, Stream};
+use crate::control::{FrameWriter, FromManager, JobStart, SpawnStart, Stream, application_of};
 use crate::event_poll::{EventPoll, EventSource};
 use crate::input_pipes::InputPipes;
 use crate::launcher_link::LauncherLink;
 use crate::limits::{OUTPUT_QUEUE_BYTES, PROMPT_PATIENCE, READ_BYTES};
 use crate::output::OutputPipe;
 use crate::rank_process::RankProcess;
-use crate::rank_spawner::{RankSpawner, not_started};
-use bcs_core::job::NodeId;
+use crate::rank_spawner::{RankSpawner, not_started, reason};
+use bcs_core::job::{NodeId, SpawnedGroup};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -35,19 +35,24 @@ fn placed(start: &JobStart) -> Vec<(NodeId, u32)> {
     start
         .nodes
         .iter()
-        .flat_map(|&node| start.placement.ranks_of(node).map(move |rank| (node, rank)))
+        .flat_map(|&node| {
+            start
+                .placement
+                .starting_on(node)
+                .map(move |rank| (node, rank))
+        })
         .collect()
 }
 
-/// Takes the ranks that another launcher has started, and that come through the door.
+/// Takes the ranks that another launcher has started, and that come through the rank listener.
 pub(crate) fn adopt(
     start: &JobStart,
     watch: &EventPoll,
-    door: &OwnedFd,
+    rank_listener: &OwnedFd,
     link: &LauncherLink,
 ) -> Result<LocalRanks, AgentError> {
     let mut crew = LocalRanks::with_room(0);
-    for rank in adoption::adopt(start, &placed(start), door, link)? {
+    for rank in adoption::adopt(start, &placed(start), rank_listener, link)? {
         crew.add(rank, watch)
             .map_err(kernel("failed to watch a rank"))?;
     }
@@ -95,6 +100,61 @@ impl LocalRanks {
         }
     }
 
+    /// Starts spare ranks of these nodes. Returns why one could not be started, if so; those before
+    /// it run.
+    pub(crate) fn spawn(
+        &mut self,
+        start: &JobStart,
+        spawn: &SpawnStart,
+        watch: &EventPoll,
+    ) -> Result<Option<String>, AgentError> {
+        let group = spawn.group;
+        let all = group.first..group.first.saturating_add(group.ranks);
+        let here = all.filter_map(|rank| {
+            let node = start.placement.node_of(rank)?;
+            start.nodes.contains(&node).then_some((node, rank))
+        });
+        let here: Vec<(NodeId, u32)> = here.collect();
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .map_err(kernel("failed to open /dev/null"))?;
+        let failed = |rank: u32, error| {
+            let place = (rank - group.first) as usize;
+            let application = &spawn.applications[application_of(&spawn.applications, place)];
+            Ok(Some(reason(start, application, &error)))
+        };
+        let most = self.ranks.len() + here.len();
+        let mut nursery = match RankSpawner::of_spare(start, spawn, null.as_fd(), most) {
+            Ok(nursery) => nursery,
+            Err(error) => return failed(group.first, error),
+        };
+        for (node, rank) in here {
+            match nursery.spawn_rank(node, rank, &mut self.input) {
+                Ok(process) => self
+                    .add(process, watch)
+                    .map_err(kernel("failed to watch a rank"))?,
+                Err(error) => return failed(rank, error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Kills the ranks of a group that could not be started as a whole.
+    pub(crate) fn dismiss(&mut self, group: SpawnedGroup) {
+        for rank in self
+            .ranks
+            .iter_mut()
+            .filter(|rank| group.contains(rank.rank))
+        {
+            rank.dismissed = true;
+            rank.signal(Signal::KILL);
+        }
+    }
+
+    /// Returns the index of a rank.
+    pub(crate) fn index_of(&self, rank: u32) -> Option<usize> {
+        self.ranks.iter().position(|process| process.rank == rank)
+    }
+
     fn add(&mut self, rank: RankProcess, watch: &EventPoll) -> Result<(), Errno> {
         let index = self.ranks.len();
         self.ranks.push(rank);
@@ -103,7 +163,9 @@ impl LocalRanks {
             watch.add(pidfd, EventSource::Process(index))?;
         }
         watch.add(rank.conversation.fd(), EventSource::Conversation(index))?;
-        watch.add(rank.pmi.fd(), EventSource::Pmi(index))?;
+        if rank.spawned.is_none() {
+            watch.add(rank.pmi.fd(), EventSource::Pmi(index))?;
+        }
         for (pipe, stream) in rank.output.iter().zip([Stream::Out, Stream::Err]) {
             if let Some(fd) = pipe.fd() {
                 watch.add(fd, EventSource::Output(index, stream))?;

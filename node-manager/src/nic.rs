@@ -5,7 +5,7 @@ use crate::handshake::{HandshakeError, UdpSetup};
 use crate::job_memory::SharedJobMemory;
 use crate::limits::{NIC_STOP_LIMIT, PENDING_LISTED};
 use crate::shortage::advice;
-use bcs_core::job::{IntranodeTransport, NodeId};
+use bcs_core::job::{IntranodeTransport, NodeId, Placement, SpawnedGroup};
 use bcs_core::limits::FAN_OUT;
 use bcs_core::lockstep::lock;
 use bcs_core::matching::Pattern;
@@ -86,6 +86,7 @@ pub(crate) struct LocalNics {
     desks: Vec<Option<RankArea>>,
     /// Node memory by node, if messages within a node do not go through the NIC.
     shared: BTreeMap<u16, OwnedFd>,
+    placement: Placement,
 }
 
 /// The NICs could not be started.
@@ -119,7 +120,7 @@ impl LocalNics {
         inherited: SharedJobMemory,
         joined: Option<UdpSetup>,
     ) -> Result<Self, NicError> {
-        let (nodes, ranks) = (start.placement.nodes(), start.placement.ranks());
+        let (nodes, ranks) = (start.placement.nodes(), start.placement.capacity());
         let segment = Segment::map(&inherited.segment, nodes, ranks)?;
         let page = MachinePage::map(&inherited.page, nodes)?;
         if joined.is_some() {
@@ -183,7 +184,16 @@ impl LocalNics {
             mapped,
             desks,
             shared,
+            placement: start.placement.clone(),
         })
+    }
+
+    /// Prepares for the processes of spare ranks: call it before one of them is started.
+    pub(crate) fn serve(&self, spawned: SpawnedGroup) {
+        let end = spawned.first.saturating_add(spawned.ranks) as usize;
+        let spare = end.saturating_sub(self.placement.ranks());
+        self.mapped_page
+            .set_spawned(u32::try_from(spare).unwrap_or(u32::MAX));
     }
 
     /// Takes the NIC memory for a rank; returns `None` when the rank has it already.
@@ -269,11 +279,10 @@ impl LocalNics {
     /// it.
     pub(crate) fn not_taken(&self, rank: u32, sent: &UntakenSend) -> Option<u32> {
         let RankArea { node, place } = self.desks.get(rank as usize)?.as_ref()?;
+        let here = self.placement.node_ranks(self.placement.node_of(rank)?);
         let to = sent.place as usize;
         let there = to < node.ranks() && node.taken(*place, to) <= sent.position;
-        // Ranks of a node follow each other.
-        let first = rank.checked_sub(u32::try_from(*place).ok()?)?;
-        there.then_some(first + sent.place)
+        there.then(|| here.rank_at(to))
     }
 
     /// Returns the process that joined as a rank, if it lives and NICs may access its memory.

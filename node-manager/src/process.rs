@@ -1,7 +1,7 @@
 //! The process of a node manager: what it inherits, and what it reports if it cannot run.
 
 use crate::agent::Agent;
-use crate::control::{DOOR_FD, FAR_DOOR_FD, FromManager};
+use crate::control::{FAR_RANK_LISTENER_FD, FromManager, RANK_LISTENER_FD};
 use crate::frames::greeting;
 use crate::job_memory::{self, ControlChannel, SharedJobMemory};
 use crate::launcher_link::LauncherLink;
@@ -12,16 +12,19 @@ use bcs_core::job::handshake::MAX_MESSAGE_BYTES;
 use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Runs a node manager process from start to end. `adopts` is whether another launcher has started
 /// its ranks.
 #[must_use]
 pub fn run(adopts: bool) -> ExitCode {
     let taken = SharedJobMemory::take();
-    let door = adopts.then(|| job_memory::take(DOOR_FD)).transpose();
-    match (taken, door) {
-        (Ok((channel, inherited)), Ok(door)) => live(channel, Some(inherited), door),
+    let rank_listener = adopts
+        .then(|| job_memory::take(RANK_LISTENER_FD))
+        .transpose();
+    match (taken, rank_listener) {
+        (Ok((channel, inherited)), Ok(rank_listener)) => {
+            live(channel, Some(inherited), rank_listener)
+        }
         _ => by_hand("a node manager is started by `bcs run`, not by hand"),
     }
 }
@@ -46,8 +49,10 @@ pub fn run_far(parent: Option<&str>, adopts: bool) -> ExitCode {
     let Some(parent) = parent else {
         return supervisor::supervise(adopts);
     };
-    let door = adopts.then(|| job_memory::take(FAR_DOOR_FD)).transpose();
-    let (Ok(channel), Ok(door)) = (job_memory::take_standard(), door) else {
+    let rank_listener = adopts
+        .then(|| job_memory::take(FAR_RANK_LISTENER_FD))
+        .transpose();
+    let (Ok(channel), Ok(rank_listener)) = (job_memory::take_standard(), rank_listener) else {
         return by_hand("a node manager is started by `bcs run`, not by hand");
     };
     if let Err(error) = lost_launcher::watch(channel.input.as_fd(), parent) {
@@ -57,7 +62,7 @@ pub fn run_far(parent: Option<&str>, adopts: bool) -> ExitCode {
     }
     let greeted = rustix::io::write(&channel.output, greeting().as_bytes());
     match greeted {
-        Ok(len) if len == greeting().len() => live(channel, None, door),
+        Ok(len) if len == greeting().len() => live(channel, None, rank_listener),
         _ => ExitCode::FAILURE,
     }
 }
@@ -71,23 +76,25 @@ pub(crate) fn by_hand(why: &str) -> ExitCode {
 fn live(
     channel: ControlChannel,
     inherited: Option<SharedJobMemory>,
-    door: Option<OwnedFd>,
+    rank_listener: Option<OwnedFd>,
 ) -> ExitCode {
     let mut agent = Agent {
         link: LauncherLink::new(channel),
         buffer: vec![0; READ_BYTES.max(MAX_MESSAGE_BYTES)],
-        door,
+        rank_listener,
     };
-    match agent.run(inherited) {
+    let code = match agent.run(inherited) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Report it, and leave no process behind.
-            let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
+            agent.link.end_descendants();
             agent.link.writer.message(&FromManager::ManagerFailed {
                 message: error.to_string(),
             });
             agent.link.send_all();
             ExitCode::FAILURE
         }
-    }
+    };
+    agent.link.close();
+    code
 }

@@ -7,7 +7,7 @@ use crate::output::OutputPipe;
 use crate::pmi::{PmiConnection, PmiStage};
 use crate::rank_connection::RankConnection;
 use crate::recorder::RankRecorder;
-use bcs_core::job::NodeId;
+use bcs_core::job::{NodeId, SpawnedGroup};
 use bcs_core::mapped_code::{CodePlace, MappedCode};
 use bcs_core::wait_state::{LeakReport, Site};
 use rustix::process::{Pid, Signal, WaitIdStatus};
@@ -87,6 +87,14 @@ pub(crate) struct RankProcess {
     pub(crate) output: [OutputPipe; 2],
     /// Whether a failure of it was already reported: only the first one is.
     pub(crate) failed: bool,
+    /// The index of its program among those that were started with it.
+    pub(crate) application: u32,
+    /// The ranks that were spawned with it, if it was.
+    pub(crate) spawned: Option<SpawnedGroup>,
+    /// Whether it waits for an answer of the launcher.
+    pub(crate) asks: bool,
+    /// Whether it was dismissed: its end is no failure.
+    pub(crate) dismissed: bool,
 }
 
 impl RankProcess {

@@ -1,6 +1,8 @@
 //! Starts ranks, and reports those that cannot be started.
 
-use crate::control::{FromManager, InputReader, JobStart, Stream};
+use crate::control::{
+    Application, FromManager, InputReader, JobStart, SpawnStart, Stream, application_of,
+};
 use crate::input_pipes::InputPipes;
 use crate::library_path;
 use crate::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
@@ -13,8 +15,8 @@ use crate::recorder::RankRecorder;
 use crate::shortage::advice;
 use crate::slot_folder;
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
-use bcs_core::job::NodeId;
 use bcs_core::job::handshake::{NODE_NAME_VARIABLE, SOCKET_VARIABLE, host_name, node_name};
+use bcs_core::job::{NodeId, SpawnedGroup};
 use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::MapError;
 use bcs_core::memory::slot::{SLOT_FOLDER_VARIABLE, SLOT_VARIABLE};
@@ -23,7 +25,7 @@ use rustix::fs::{Mode, OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -55,22 +57,30 @@ pub(crate) fn not_started(
     rank: u32,
     error: &RankStartError,
 ) -> FromManager {
-    let message = match error {
-        RankStartError::Spawn(error) => not_spawned(start, rank, *error),
+    let application = &start.applications[start.application_of(rank)];
+    FromManager::NotStarted {
+        rank,
+        node,
+        message: reason(start, application, error),
+    }
+}
+
+/// Returns why a rank of this application could not be started.
+pub(crate) fn reason(
+    start: &JobStart,
+    application: &Application,
+    error: &RankStartError,
+) -> String {
+    match error {
+        RankStartError::Spawn(error) => not_spawned(start, application, *error),
         RankStartError::OutputFile(path, errno) => {
             format!("{} cannot be written: {errno}", path.display())
         }
         RankStartError::Recorder(error) => format!("it cannot record (--mds): {error}"),
-    };
-    FromManager::NotStarted {
-        rank,
-        node,
-        message,
     }
 }
 
-fn not_spawned(start: &JobStart, rank: u32, error: SpawnError) -> String {
-    let application = &start.applications[start.application_of(rank)];
+fn not_spawned(start: &JobStart, application: &Application, error: SpawnError) -> String {
     let program = application.program.display();
     match (error.step, error.errno) {
         ("execve", Errno::NOEXEC) => format!(
@@ -96,6 +106,9 @@ fn not_spawned(start: &JobStart, rank: u32, error: SpawnError) -> String {
 /// A starter of ranks.
 pub(crate) struct RankSpawner<'a> {
     start: &'a JobStart,
+    applications: &'a [Application],
+    /// The ranks to start, if they are spare ones.
+    spawned: Option<SpawnedGroup>,
     spawner: Spawner,
     /// One per application.
     images: Vec<Image>,
@@ -110,21 +123,53 @@ pub(crate) struct RankSpawner<'a> {
 }
 
 impl<'a> RankSpawner<'a> {
+    /// Makes a starter of the `ranks` that start with the job.
     pub(crate) fn new(
         start: &'a JobStart,
         null: BorrowedFd<'a>,
         ranks: usize,
     ) -> Result<Self, RankStartError> {
-        let preloads = start.applications.iter();
+        let here = start.nodes.iter();
+        let spare = here.map(|&node| {
+            let all = start.placement.ranks_of(node).count();
+            all - start.placement.starting_on(node).count()
+        });
+        // The memory of a spare rank takes a part of the descriptors of a rank.
+        let ranks = ranks + spare.sum::<usize>();
+        Self::of(start, &start.applications, None, null, ranks)
+    }
+
+    /// Makes a starter of spare ranks.
+    pub(crate) fn of_spare(
+        start: &'a JobStart,
+        spawn: &'a SpawnStart,
+        null: BorrowedFd<'a>,
+        ranks: usize,
+    ) -> Result<Self, RankStartError> {
+        Self::of(start, &spawn.applications, Some(spawn.group), null, ranks)
+    }
+
+    fn of(
+        start: &'a JobStart,
+        applications: &'a [Application],
+        spawned: Option<SpawnedGroup>,
+        null: BorrowedFd<'a>,
+        ranks: usize,
+    ) -> Result<Self, RankStartError> {
+        let preloads = applications.iter();
         let preloads: Vec<PreloadChoice> = preloads
             .map(|one| preload::choose_preload(start, one))
             .collect();
-        let images = start.applications.iter().zip(&preloads);
+        let images = applications.iter().zip(&preloads);
         let images = images.map(|(application, preload)| {
             let socket = (SOCKET_VARIABLE.into(), RANK_SOCKET.into());
             let pmi = (PMI_FD.into(), RANK_PMI_SOCKET.into());
             let size = (PMI_SIZE.into(), start.placement.ranks().to_string().into());
-            let own = [socket, pmi, size];
+            // The processes of another MPI that speak PMI are those that start with the job.
+            let own = match spawned {
+                None => vec![socket, pmi, size],
+                Some(_) => vec![socket],
+            };
             let variables = application.environment.iter().cloned().chain(own);
             let variables = variables.chain(preload.variable.clone());
             let variables = variables.chain(library_path::library_variable(application));
@@ -138,6 +183,8 @@ impl<'a> RankSpawner<'a> {
         });
         Ok(Self {
             start,
+            applications,
+            spawned,
             spawner: Spawner::default(),
             images: images.collect::<Result<_, _>>()?,
             preloads,
@@ -161,7 +208,11 @@ impl<'a> RankSpawner<'a> {
         let (stdout, stdout_end) = self.output(rank, Stream::Out)?;
         let (stderr, stderr_end) = self.output(rank, Stream::Err)?;
         let stdin = std::io::stdin();
-        let shared = match self.start.input {
+        let input_reader = match self.spawned {
+            None => self.start.input,
+            Some(_) => InputReader::None,
+        };
+        let shared = match input_reader {
             InputReader::All => Some(input_pipe().map_err(failed("pipe"))?),
             InputReader::Through(reader) if reader == rank => {
                 Some(input_pipe().map_err(failed("pipe"))?)
@@ -189,9 +240,10 @@ impl<'a> RankSpawner<'a> {
             .into_iter()
             .chain(folder.map(AsFd::as_fd))
             .collect();
+        let own: [&CStr; 4] = [&slot, &named, &name, &pmi_rank];
         let setup = Setup {
             standard: [
-                match (self.start.input, &shared) {
+                match (input_reader, &shared) {
                     (_, Some((theirs, _))) => theirs.as_fd(),
                     (InputReader::Rank(reader), None) if reader == rank => stdin.as_fd(),
                     _ => self.null,
@@ -203,9 +255,13 @@ impl<'a> RankSpawner<'a> {
             dies_with_parent: true,
             open_files: self.open_files,
             cores: self.start.rank_cores.cores_of(rank),
-            variables: &[&slot, &named, &name, &pmi_rank],
+            variables: match self.spawned {
+                None => &own,
+                Some(_) => &own[..3],
+            },
         };
-        let application = self.start.application_of(rank);
+        let first = self.spawned.map_or(0, |group| group.first);
+        let application = application_of(self.applications, (rank - first) as usize);
         let image = &self.images[application];
         let child = self.spawner.spawn(image, &setup)?;
         if let Some((_, ours)) = shared {
@@ -234,12 +290,16 @@ impl<'a> RankSpawner<'a> {
             foreign_mpi: None,
             has_written: false,
             failed: false,
+            application: u32::try_from(application).expect("fewer than ranks"),
+            spawned: self.spawned,
+            asks: false,
+            dismissed: false,
         })
     }
 
     /// Makes the recorder of a rank, if it records.
     fn recorder(&self, rank: u32) -> Result<Option<RankRecorder>, RankStartError> {
-        let ranks = self.start.placement.ranks();
+        let ranks = self.start.placement.capacity();
         if self.start.mds.is_none() {
             return Ok(None);
         }

@@ -143,6 +143,10 @@ mod tests {
             foreign_mpi: None,
             has_written: false,
             failed: false,
+            application: 0,
+            spawned: None,
+            asks: false,
+            dismissed: false,
         }
     }
 

@@ -6,7 +6,7 @@
 //! The node manager in turn watches the supervisor ([`lost_launcher`](crate::lost_launcher)). So
 //! whichever of the two is killed, no process is left.
 
-use crate::control::FAR_DOOR_FD;
+use crate::control::FAR_RANK_LISTENER_FD;
 use crate::job_memory;
 use crate::limits::IMMORTAL_PATIENCE;
 use crate::process::{ADOPTING, FAR_ROLE, by_hand};
@@ -51,17 +51,20 @@ pub(crate) fn supervise(adopts: bool) -> ExitCode {
 fn start(adopts: bool) -> Result<SpawnedProcess, SpawnError> {
     let own = rustix::process::getpid().as_raw_nonzero().to_string();
     let mut arguments = vec!["bcs", FAR_ROLE, &own];
-    let no_door = |errno| SpawnError {
+    let no_listener = |errno| SpawnError {
         step: "there is no socket for its ranks",
         errno,
     };
-    let door = match adopts {
-        true => Some(job_memory::take(FAR_DOOR_FD).map_err(no_door)?),
+    let rank_listener = match adopts {
+        true => Some(job_memory::take(FAR_RANK_LISTENER_FD).map_err(no_listener)?),
         false => None,
     };
     arguments.extend(adopts.then_some(ADOPTING));
     let image = Image::new("/proc/self/exe".as_ref(), &arguments, [], None)?;
-    let inherited: Vec<_> = door.iter().map(|door| door.as_fd()).collect();
+    let inherited: Vec<_> = rank_listener
+        .iter()
+        .map(|rank_listener| rank_listener.as_fd())
+        .collect();
     let (input, output) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     let setup = Setup {
         standard: [input, output, rustix::stdio::stderr()],

@@ -57,6 +57,16 @@ pub(crate) fn other_threads(processes: impl Iterator<Item = (Option<u32>, bool)>
     all
 }
 
+/// Returns how often a process has called `read` or the like; 0 if the kernel does not say.
+pub(crate) fn reads_so_far(pid: u32) -> u64 {
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let mut lines = io.lines();
+    let reads = lines.find_map(|line| line.strip_prefix("syscr:"));
+    reads
+        .and_then(|reads| reads.trim().parse().ok())
+        .unwrap_or(0)
+}
+
 fn read(tasks: &Path) -> Option<Vec<Thread>> {
     let mut threads = Vec::new();
     for task in fs::read_dir(tasks).ok()? {

@@ -6,7 +6,7 @@
 //! query finds a rank in the same sleep, its wait state was valid all the time in between.
 
 use crate::control::{
-    BlockedRankReport, DepartedRank, OtherThreads, WaitStateQuery, WaitStateReport,
+    BlockedRankReport, DepartedRank, OtherThreads, PollingRank, WaitStateQuery, WaitStateReport,
 };
 use crate::nic::LocalNics;
 use crate::rank_process::{RankProcess, RankStage};
@@ -19,9 +19,15 @@ pub(crate) fn report_wait_states(
     nic: &LocalNics,
 ) -> WaitStateReport {
     let running = || ranks.iter().filter(|rank| in_job(rank));
-    let naps = nic.sleep_count(running().map(|rank| rank.rank));
+    let polling: Vec<PollingRank> = running().filter_map(|rank| polls(rank, nic)).collect();
+    let is_polling = |rank: u32| polling.iter().any(|polls| polls.rank == rank);
+    let sleepers = running().map(|rank| rank.rank);
+    let naps = nic.sleep_count(sleepers.filter(|&rank| !is_polling(rank)));
     let closely = look.closely && naps.is_some();
-    let sightings = running().filter_map(|rank| blocked_rank_report(rank, nic, closely));
+    let sightings = running().filter_map(|rank| {
+        let polls = is_polling(rank.rank);
+        blocked_rank_report(rank, nic, (closely, polls))
+    });
     let (blocked, processes): (Vec<BlockedRankReport>, Vec<_>) = sightings.unzip();
     let closely = closely && blocked.len() == running().count();
     let threads = match closely {
@@ -33,6 +39,7 @@ pub(crate) fn report_wait_states(
         look: look.number,
         running: running().count(),
         naps,
+        polling: polling.clone(),
         forgotten: naps.and_then(|_| nic.stalled_work()),
         threads,
         blocked,
@@ -45,16 +52,27 @@ fn in_job(rank: &RankProcess) -> bool {
     rank.runs() && !matches!(rank.stage, RankStage::Finalized)
 }
 
-/// Reports a rank that is blocked, with its process, and whether other threads of that may call
-/// MPI.
+/// Returns a rank that does nothing but poll.
+fn polls(rank: &RankProcess, nic: &LocalNics) -> Option<PollingRank> {
+    let (number, whereabouts) = nic.wait_state(rank.rank)?;
+    whereabouts.polls.then(|| PollingRank {
+        rank: rank.rank,
+        number,
+        reads: nic.pid(rank.rank).map_or(0, threads::reads_so_far),
+    })
+}
+
+/// Reports a rank that is blocked or, as the flag says, polls, with its process, and whether other
+/// threads of that process may call MPI.
 fn blocked_rank_report(
     rank: &RankProcess,
     nic: &LocalNics,
-    closely: bool,
+    (closely, polls): (bool, bool),
 ) -> Option<(BlockedRankReport, (Option<u32>, bool))> {
     let (number, mut whereabouts) = nic.wait_state(rank.rank)?;
-    // A rank that is about to finalize waits for nothing any more.
-    if whereabouts.waits.is_empty() {
+    // A rank that is about to finalize waits for nothing any more, and one that has begun or ended
+    // to poll moves.
+    if whereabouts.waits.is_empty() || whereabouts.polls != polls {
         return None;
     }
     if closely {
@@ -68,6 +86,7 @@ fn blocked_rank_report(
         node: rank.node,
         number,
         code: (whereabouts.site.as_ref()).and_then(|site| rank.place_of(site)),
+        started: (whereabouts.started.as_ref()).and_then(|site| rank.place_of(site)),
         made_at: made_at.collect(),
         words: whereabouts.encode(),
     };

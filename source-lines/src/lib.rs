@@ -49,7 +49,8 @@ impl SourceLines {
             .labels
             .iter_mut()
             .filter_map(|title| title.site.as_mut());
-        let sites = told.site.iter_mut().chain(titles);
+        let calls = told.site.iter_mut().chain(&mut told.started);
+        let sites = calls.chain(titles);
         sites.for_each(|site| self.look_up(site));
     }
 

@@ -9,6 +9,7 @@
 //! | [`header`] | `mpi.h`, generated from these lists |
 //! | [`bcs`] | `bcs.h`, the paper's API |
 //! | [`library`] | the link step of the shared libraries |
+//! | [`layer`] | what the library of MPICH's ABI has beyond that of the standard's |
 //! | [`wrappers`] | compiler wrappers |
 //! | [`fortran`] | modules, `mpif.h`, the glue under them, and `mpifort` |
 //! | [`packages`] | files for CMake and `pkg-config` |
@@ -22,6 +23,7 @@ pub mod bcs;
 mod debug_info;
 pub mod fortran;
 pub mod header;
+pub mod layer;
 pub mod library;
 pub mod packages;
 pub mod share;
@@ -36,6 +38,7 @@ use anyhow::{Context, Result};
 
 pub use debug_info::DebugInfo;
 
+use layer::Layer;
 use library::Abi;
 
 /// The build products to install.
@@ -84,26 +87,28 @@ pub fn install(parts: BuildArtifacts, prefix: &Path) -> Result<()> {
     write(&prefix.join("include/bcs.h"), bcs::HEADER)?;
     let lib = prefix.join("lib");
     make_folder(&lib)?;
-    library::link(Abi::Standard, parts.archive, &lib.join(library::SONAME))?;
-    link(library::SONAME, &lib.join("libmpi_abi.so"))?;
-    let mpich = install_mpich(parts.mpich_archive, &lib.join(MPICH_FOLDER))?;
-    copy(parts.heap, &lib.join(HEAP))?;
+    let layer = Layer::read(parts.mpich_archive, parts.archive)?;
     let standard = lib.join(library::SONAME);
+    library::link_standard(parts.archive, &layer.needs()?, &standard)?;
+    link(library::SONAME, &lib.join("libmpi_abi.so"))?;
+    let mpich = install_mpich(&layer, &standard, &lib.join(MPICH_FOLDER))?;
+    copy(parts.heap, &lib.join(HEAP))?;
     for file in [bin.join("bcs"), standard, mpich, lib.join(HEAP)] {
         debug_info::strip(&file, parts.debug_info)?;
     }
     wrappers::write_all(prefix)?;
     fortran::write_all(prefix)?;
+    debug_info::strip(&lib.join(fortran::GLUE), parts.debug_info)?;
     packages::write_all(prefix)?;
     share::write_all(prefix)
 }
 
 /// Installs the library of MPICH's ABI into a folder of its own, where no linker looks for
 /// libraries. Returns its path.
-fn install_mpich(archive: &Path, folder: &Path) -> Result<PathBuf> {
+fn install_mpich(layer: &Layer, standard: &Path, folder: &Path) -> Result<PathBuf> {
     make_folder(folder)?;
     let library = folder.join(Abi::Mpich.soname());
-    library::link(Abi::Mpich, archive, &library)?;
+    library::link_mpich(layer, standard, &library)?;
     for name in MPICH_NAMES {
         link(Abi::Mpich.soname(), &folder.join(name))?;
     }

@@ -344,6 +344,34 @@ fn the_wrapper_says_what_it_does_and_takes_other_compilers() {
     assert!(!unknown.status.success());
 }
 
+/// Old programs give one procedure of `mpif.h` data of several types. Since gfortran 10 that is an
+/// error, from which MPICH's wrapper keeps its programs, too.
+#[test]
+fn one_procedure_takes_data_of_several_types() {
+    let Some(place) = Place::new(&[]) else { return };
+    place.write("types.f", SEVERAL_TYPES);
+    succeeded(place.mpifort().args(["-o", "types", "types.f"]));
+    let printed = succeeded(&mut place.command("./types"));
+    assert_eq!(printed, "7 2.5\n");
+}
+
+const SEVERAL_TYPES: &str = "
+      program types
+      include 'mpif.h'
+      integer ierr, i, j(1)
+      double precision x, y(1)
+      i = 7
+      x = 2.5d0
+      call MPI_INIT(ierr)
+      call MPI_ALLREDUCE(i, j, 1, MPI_INTEGER, MPI_SUM,
+     &  MPI_COMM_WORLD, ierr)
+      call MPI_ALLREDUCE(x, y(1), 1, MPI_DOUBLE_PRECISION, MPI_SUM,
+     &  MPI_COMM_WORLD, ierr)
+      write (*, '(I0,1X,F0.1)') j(1), y(1)
+      call MPI_FINALIZE(ierr)
+      end
+";
+
 /// Several wrappers that need the modules at once get the same ones; where the installation cannot
 /// be written, they lie in the user's cache.
 #[test]

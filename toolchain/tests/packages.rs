@@ -13,7 +13,7 @@ use std::process::Command;
 
 use installed::{installed, succeeded};
 use tempfile::TempDir;
-use toolchain::archives;
+use toolchain::archives::{self, Effort};
 
 const REQUIRED: &str = "BCS_REQUIRE_PACKAGERS";
 
@@ -85,7 +85,8 @@ fn an_environment_of_python_is_an_installation() {
         return;
     }
     let place = Place::new();
-    let wheel = archives::wheel::write(&place.at("prefix"), &place.at("out")).expect("it is made");
+    let wheel = archives::wheel::write(&place.at("prefix"), &place.at("out"), Effort::Quick)
+        .expect("it is made");
     // Nothing is taken from where the wheel was made.
     fs::remove_dir_all(place.at("prefix")).expect("it is ours");
     let environment = place.at("env");
@@ -127,8 +128,10 @@ fn an_environment_of_python_is_an_installation() {
 fn an_archive_is_unpacked_and_works() {
     let place = Place::new();
     let prefix = place.at("prefix");
-    let archive = archives::tarball::write(&prefix, &place.at("out")).expect("it is made");
-    let again = archives::tarball::write(&prefix, &place.at("again")).expect("it is made");
+    let archive =
+        archives::tarball::write(&prefix, &place.at("out"), Effort::Quick).expect("it is made");
+    let again =
+        archives::tarball::write(&prefix, &place.at("again"), Effort::Quick).expect("it is made");
     let [first, second] = [&archive, &again].map(|path| fs::read(path).expect("it is there"));
     assert!(first == second, "two archives of the same files differ");
     fs::remove_dir_all(&prefix).expect("it is ours");
@@ -153,7 +156,7 @@ fn debian_reads_the_package() {
         return;
     }
     let place = Place::new();
-    let package = archives::debian::write(&place.at("prefix"), &place.at("out"));
+    let package = archives::debian::write(&place.at("prefix"), &place.at("out"), Effort::Quick);
     let package = package.expect("it is made");
     let about = succeeded(Command::new("dpkg-deb").arg("--info").arg(&package));
     assert!(about.contains("Package: bcs-mpi"), "{about}");

@@ -332,6 +332,6 @@ fn random_calls_under_the_address_sanitizer() {
     succeeded(&mut build);
     let archive = target.join(HOST).join("debug/libstandard_abi.a");
     let library = prefix.join("lib").join(toolchain::library::SONAME);
-    toolchain::library::link(Abi::Standard, &archive, &library).expect("it can be linked");
+    toolchain::library::link_standard(&archive, &[], &library).expect("it can be linked");
     run_calls(folder.path(), &prefix, &["-fsanitize=address"]);
 }

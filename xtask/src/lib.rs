@@ -19,6 +19,7 @@ pub mod bare_timer;
 pub mod barriers;
 pub mod bootstrap;
 pub mod breakdown;
+mod browser;
 pub mod c_bench;
 pub mod checks;
 pub mod confinement;

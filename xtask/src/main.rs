@@ -51,6 +51,9 @@ enum Chore {
         /// Keep the debug information of the installed files, for a debugger or a profiler.
         #[arg(long)]
         debuginfo: bool,
+        /// Compile Fortran's modules for this compiler now, and not at its first use.
+        #[arg(long, value_name = "COMPILER")]
+        fortran: Vec<String>,
     },
     /// Make the wheel for pip, for machines whose C library is as old as this one's.
     Wheel {
@@ -96,7 +99,11 @@ fn main() -> ExitCode {
             .and_then(|workspace| args.run(&workspace))
             .map(|()| Verdict::Held),
         Chore::Papers(args) => Workspace::find().and_then(|workspace| args.run(&workspace)),
-        Chore::Install { prefix, debuginfo } => {
+        Chore::Install {
+            prefix,
+            debuginfo,
+            fortran,
+        } => {
             let debug_info = if debuginfo {
                 DebugInfo::Kept
             } else {
@@ -104,6 +111,10 @@ fn main() -> ExitCode {
             };
             Workspace::find()
                 .and_then(|workspace| xtask::install::install(&workspace, &prefix, debug_info))
+                .and_then(|()| {
+                    let mut compilers = fortran.iter();
+                    compilers.try_for_each(|name| toolchain::fortran::make_modules(&prefix, name))
+                })
                 .map(|()| Verdict::Held)
         }
         Chore::Wheel { out } => Workspace::find()

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use toolchain::{DebugInfo, archives};
+use toolchain::DebugInfo;
+use toolchain::archives::{self, Effort};
 
 use crate::install::{CommandProfile, install_from};
 use crate::workspace::Workspace;
@@ -35,8 +36,8 @@ pub fn make(workspace: &Workspace, folder: &Path, which: Packages) -> Result<()>
         DebugInfo::NamesStripped,
     )?;
     let made = match which {
-        Packages::Wheel => vec![archives::wheel::write(prefix, folder)?],
-        Packages::All => archives::write_all(prefix, folder)?,
+        Packages::Wheel => vec![archives::wheel::write(prefix, folder, Effort::Smallest)?],
+        Packages::All => archives::write_all(prefix, folder, Effort::Smallest)?,
     };
     for path in made {
         let bytes = fs::metadata(&path).map_or(0, |file| file.len());

@@ -4,17 +4,19 @@
 //! `sweep3d --mpi abi:/path/to/libmpi_abi.so.1` runs the same binary as `sweep3d` alone; `bcs run`
 //! or another implementation's `mpiexec` starts it. Two runs therefore differ only in the MPI.
 //!
-//! [`Library`] holds the functions. [`World`] is `MPI_COMM_WORLD` as a program's view of an MPI.
+//! [`Library`] holds the functions. [`World`] is `MPI_COMM_WORLD` as a program's view of an MPI, and
+//! [`ChosenWorld`] is that or ours.
 
+mod chosen;
 mod library;
 mod world;
 
-use bcs_mpi::Communicator;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
+pub use chosen::{ChosenError, ChosenRequest, ChosenWorld};
 pub use library::{AbiError, Library};
 pub use world::{AbiRequest, World};
 
@@ -57,19 +59,20 @@ impl MpiChoice {
     }
 }
 
-/// A program over any MPI: the same function, instantiated once for each view.
-#[derive(Debug, Clone, Copy)]
-pub struct PortableProgram {
-    /// Over ours.
-    pub bcs: fn(&Communicator, &[String]) -> ExitCode,
-    /// Over a library.
-    pub abi: fn(&World, &[String]) -> ExitCode,
-}
-
 /// Runs a program over the MPI that its option `--mpi` names, from MPI_Init to MPI_Finalize.
-pub fn run(name: &str, program: PortableProgram, arguments: Vec<OsString>) -> ExitCode {
+pub fn run(
+    name: &str,
+    program: fn(&ChosenWorld<'_>, &[String]) -> ExitCode,
+    arguments: Vec<OsString>,
+) -> ExitCode {
     let path = match MpiChoice::among(&arguments) {
-        MpiChoice::Bcs => return crate::bcs::run(name, program.bcs, arguments),
+        MpiChoice::Bcs => {
+            return crate::bcs::run(
+                name,
+                |world, arguments| program(&ChosenWorld::Bcs(world), arguments),
+                arguments,
+            );
+        }
         MpiChoice::Abi(path) => path,
     };
     let failed = |what: &str, error: AbiError| {
@@ -82,7 +85,7 @@ pub fn run(name: &str, program: PortableProgram, arguments: Vec<OsString>) -> Ex
     };
     let lossy = |word: OsString| word.to_string_lossy().into_owned();
     let arguments: Vec<String> = arguments.into_iter().map(lossy).collect();
-    let code = (program.abi)(&world, &arguments);
+    let code = program(&ChosenWorld::Abi(&world), &arguments);
     // All processes exit with the same code, so no process waits for another in vain.
     match world.finalize() {
         Ok(()) => code,

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::BytePassing;
-use crate::usage::{FAILURE, USAGE, complain, exit_code, parse, too_few_ranks};
+use crate::usage::{FAILURE, complain, exit_code, parse, refuse, too_few_ranks};
 
 pub use measuring::{Effort, time_loop};
 pub use options::{BenchCase, BenchOperation, BenchOptions, BufferMode, ByteSize};
@@ -54,12 +54,8 @@ pub fn command<M: BytePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         return too_few_ranks(mpi, PROGRAM, 2);
     }
     if options.cases().is_empty() {
-        complain(
-            mpi,
-            PROGRAM,
-            "nothing to measure: none of --ops takes one of --sizes",
-        );
-        return ExitCode::from(USAGE);
+        let what = "nothing to measure: none of --ops takes one of --sizes";
+        return refuse(mpi, PROGRAM, what);
     }
     let mut written = Ok(());
     let result = run(mpi, &options, |row| {

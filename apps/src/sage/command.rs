@@ -13,7 +13,7 @@ use super::{Deck, SageArguments, SageError, SageOutcome, run, vtu};
 use crate::MessagePassing;
 use crate::abi::MpiChoice;
 use crate::shared_text::deck_text;
-use crate::usage::{FAILURE, USAGE, complain, parse};
+use crate::usage::{FAILURE, complain, parse, refuse};
 
 /// The name in messages.
 const PROGRAM: &str = "sage";
@@ -106,21 +106,16 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         Ok(outcome) => return write(mpi, &files, &title, &outcome),
         Err(error) => error,
     };
-    let code = match error {
+    match error {
         SageError::Deck(_) | SageError::Unfilled { .. } => {
-            complain(mpi, PROGRAM, format_args!("deck {}: {error}", options.deck));
-            USAGE
+            refuse(mpi, PROGRAM, format_args!("deck {}: {error}", options.deck))
         }
-        SageError::Restart(_) => {
-            complain(mpi, PROGRAM, format_args!("--restart {error}"));
-            USAGE
-        }
+        SageError::Restart(_) => refuse(mpi, PROGRAM, format_args!("--restart {error}")),
         _ => {
             complain(mpi, PROGRAM, &error);
-            FAILURE
+            ExitCode::from(FAILURE)
         }
-    };
-    ExitCode::from(code)
+    }
 }
 
 /// Writes the cells, and the picture of them, on rank 0. All ranks get the exit code.

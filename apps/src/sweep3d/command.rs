@@ -10,7 +10,7 @@ use super::{Communication, Deck, Sweep3dArguments, Sweep3dError, run};
 use crate::MessagePassing;
 use crate::abi::MpiChoice;
 use crate::shared_text::deck_text;
-use crate::usage::{FAILURE, USAGE, complain, parse};
+use crate::usage::{FAILURE, complain, parse, refuse};
 
 /// The name in messages.
 const PROGRAM: &str = "sweep3d";
@@ -67,16 +67,14 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     };
     match (&error, &path) {
         (Sweep3dError::Deck(error), Some(path)) => {
-            complain(mpi, PROGRAM, format_args!("{}: {error}", path.display()));
+            refuse(mpi, PROGRAM, format_args!("{}: {error}", path.display()))
         }
         (Sweep3dError::Deck(error), None) => {
-            complain(mpi, PROGRAM, format_args!("the built-in deck: {error}"));
+            refuse(mpi, PROGRAM, format_args!("the built-in deck: {error}"))
         }
-        _ => complain(mpi, PROGRAM, &error),
+        _ => {
+            complain(mpi, PROGRAM, &error);
+            ExitCode::from(FAILURE)
+        }
     }
-    ExitCode::from(if matches!(error, Sweep3dError::Deck(_)) {
-        USAGE
-    } else {
-        FAILURE
-    })
 }

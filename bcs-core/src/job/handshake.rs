@@ -10,16 +10,17 @@
 //!
 //! Later the rank sends more messages. When it needs the slot of another rank of its node, it
 //! requests it ([`FromRank::Slot`]). When it fetches many bytes that lie in no slot, it reports
-//! that ([`FromRank::SlowCopies`]). A program that is not written in Rust reports the files its
-//! code is mapped from ([`FromRank::Code`]). At the end the rank reports what the program did not
-//! free ([`FromRank::Leaks`]), and sends [`FromRank::Finalized`]. If a socket closes before that,
-//! its rank left without finalizing.
+//! that ([`FromRank::SlowCopies`]). If the program spawns others, or publishes a name, it asks the
+//! launcher by way of the node manager ([`FromRank::Ask`]). A program that is not written in Rust
+//! reports the files its code is mapped from ([`FromRank::Code`]). At the end the rank reports what
+//! the program did not free ([`FromRank::Leaks`]), and sends [`FromRank::Finalized`]. If a socket
+//! closes before that, its rank left without finalizing.
 //!
 //! All messages are encoded with postcard. The node manager refuses a different version with a
 //! message, so a program built against an older library fails with an explanation, not with invalid
 //! data.
 
-use crate::job::{NodeId, Placement, Settings};
+use crate::job::{NodeId, Placement, RankAnswer, RankRequest, Settings, SpawnedGroup};
 use crate::limits::MAX_RANKS;
 use crate::mapped_code::MappedCode;
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ pub fn node_name(host: &str, node: NodeId, nodes_of_host: usize) -> String {
 }
 
 /// The version of the handshake and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 17;
+pub const PROTOCOL_VERSION: u32 = 19;
 
 /// The longest message of the handshake: the placement of the largest job, and a margin.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;
@@ -108,6 +109,9 @@ pub enum FromRank {
         /// The rank.
         rank: u32,
     },
+    /// The rank asks the launcher of its job for something, and waits for
+    /// [`NodeManagerReply::Answer`].
+    Ask(RankRequest),
 }
 
 impl FromRank {
@@ -150,6 +154,8 @@ pub enum NodeManagerReply {
         /// Whether there may be a slot later: its rank has not sent Hello yet.
         yet: bool,
     },
+    /// The launcher's answer to [`FromRank::Ask`].
+    Answer(RankAnswer),
 }
 
 /// The information that a rank needs.
@@ -164,6 +170,14 @@ pub struct Welcome {
     /// The selection of data that the job records (`--mds-record`), if this rank is to record. The
     /// last descriptor is then the recorder's memory.
     pub record: Option<String>,
+    /// The number of the rank's program among those that were started with it (`MPI_APPNUM`).
+    pub application: u32,
+    /// `MPI_UNIVERSE_SIZE`, if the user has given it.
+    pub universe_size: Option<u32>,
+    /// A number that no other job has.
+    pub job: u64,
+    /// The ranks that were spawned with this one, if it was. They are its world.
+    pub spawned: Option<SpawnedGroup>,
 }
 
 #[cfg(test)]

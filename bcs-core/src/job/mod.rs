@@ -7,12 +7,15 @@ mod node;
 mod phase;
 mod placement;
 mod settings;
+mod spawning;
 
 pub use bad_job::{BadJob, in_units};
 pub use cores::Cores;
 pub use node::{NodeId, NodeSet};
 pub use phase::{Microphase, NicThreadId};
-pub use placement::Placement;
+pub use placement::{NodeRanks, Placement};
+
 pub use settings::{
     CollectiveMode, CopyMethod, FoldingMode, IntranodeTransport, NicThreading, Settings, StrobeMode,
 };
+pub use spawning::{RankAnswer, RankRequest, SpawnCommand, SpawnedGroup};

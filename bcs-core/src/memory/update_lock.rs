@@ -1,10 +1,20 @@
 //! The lock of a rank's memory for updates that no atomic operation does ([`crate::one_sided`]).
+//!
+//! Ranks of the node take it for the time of an update, and wait for it awake. The NIC of the node
+//! does not wait: it asks for the lock, and goes on. The rank that gives the lock back then rings
+//! the NIC ([`UpdateLock::give_back`]). Without that ring the NIC would not look again, because
+//! between slices it sleeps.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How often a rank looks at the lock before it gives its core away. The holder needs less than a
 /// microsecond, unless it has lost its core.
 const LOOKS: u32 = 64;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+/// Held, and the NIC has asked for it.
+const ASKED_FOR: u32 = 2;
 
 /// The lock, held. It is free again when this is dropped.
 ///
@@ -13,13 +23,27 @@ const LOOKS: u32 = 64;
 pub struct UpdateLock<'a>(&'a AtomicU32);
 
 impl<'a> UpdateLock<'a> {
-    /// Takes the lock whose word this is, if it is free. A NIC does not wait for it: it tries again
-    /// later.
-    #[must_use]
-    pub fn try_take(word: &'a AtomicU32) -> Option<Self> {
-        let taken = word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed); // UPDATED
+    fn try_take(word: &'a AtomicU32) -> Option<Self> {
+        let taken = word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed); // UPDATED
         // Only who has taken the lock may make and drop a value of this type.
         taken.is_ok().then(|| Self(word))
+    }
+
+    /// Takes the lock whose word this is, if it is free. If it is not, its holder will ring the NIC
+    /// whose call this is.
+    #[must_use]
+    pub fn take_or_ask(word: &'a AtomicU32) -> Option<Self> {
+        loop {
+            if let Some(lock) = Self::try_take(word) {
+                return Some(lock);
+            }
+            let asked =
+                word.compare_exchange(HELD, ASKED_FOR, Ordering::Relaxed, Ordering::Relaxed);
+            match asked {
+                Ok(_) | Err(ASKED_FOR) => return None,
+                Err(_) => {} // It was given back between the two looks.
+            }
+        }
     }
 
     /// Takes the lock whose word this is. `pause` gives the core away.
@@ -37,12 +61,30 @@ impl<'a> UpdateLock<'a> {
             }
         }
     }
+
+    /// Returns whether the NIC has asked for it.
+    #[must_use]
+    pub fn is_asked_for(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == ASKED_FOR
+    }
+
+    /// Gives the lock back. Returns whether the NIC has asked for it: the caller has to ring it.
+    #[must_use]
+    pub fn give_back(self) -> bool {
+        let asked = self.free() == ASKED_FOR;
+        std::mem::forget(self);
+        asked
+    }
+
+    fn free(&self) -> u32 {
+        // UPDATED: who takes the lock next sees what its last holder has written.
+        self.0.swap(FREE, Ordering::Release)
+    }
 }
 
 impl Drop for UpdateLock<'_> {
     fn drop(&mut self) {
-        // UPDATED: who takes the lock next sees what its last holder has written.
-        self.0.store(0, Ordering::Release);
+        self.free();
     }
 }
 
@@ -52,7 +94,7 @@ mod tests {
 
     #[test]
     fn one_thread_at_a_time_holds_it() {
-        let word = AtomicU32::new(0);
+        let word = AtomicU32::new(FREE);
         let first = UpdateLock::try_take(&word).unwrap();
         for _ in 0..2 {
             let second = UpdateLock::try_take(&word);
@@ -73,5 +115,23 @@ mod tests {
             }
         });
         assert_eq!(total.load(Ordering::Relaxed), 30_000);
+    }
+
+    #[test]
+    fn who_gives_it_back_learns_that_the_nic_has_asked() {
+        let word = AtomicU32::new(FREE);
+        let held = UpdateLock::take(&word, || ());
+        assert!(!held.give_back());
+        let held = UpdateLock::take(&word, || ());
+        for _ in 0..2 {
+            assert!(UpdateLock::take_or_ask(&word).is_none());
+        }
+        assert!(UpdateLock::try_take(&word).is_none());
+        assert!(held.is_asked_for());
+        assert!(held.give_back());
+        let of_nic = UpdateLock::take_or_ask(&word).unwrap();
+        drop(of_nic);
+        let held = UpdateLock::take(&word, || ());
+        assert!(!held.give_back(), "it asks anew each time");
     }
 }

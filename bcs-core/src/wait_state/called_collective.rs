@@ -50,6 +50,14 @@ pub enum MessageCollective {
     ReduceScatterBetween,
 }
 
+impl MessageCollective {
+    /// Returns whether each member gives the same bytes to all that take from it.
+    #[must_use]
+    pub fn gives_the_same(self) -> bool {
+        matches!(self, Self::Gather | Self::Allgather)
+    }
+}
+
 coded! { MessageCollective, "a collective that is made of messages":
     Scatter "a scatter",
     Gather "a gather",

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! counts │ site, 13 │ waits, 2 each │ entered, 3 each │ communicators, 4 each │ unmatched, 2 each
-//! │ titles, 26 each
+//! │ titles, 26 each │ site of the start, 13
 //! ```
 //!
 //! A wait state takes only as many words as it needs: most waits are for one thing.
@@ -30,7 +30,8 @@ pub const WAIT_STATE_WORDS: usize = HEAD
     + PEER_WORDS * (WAITS + UNMATCHED)
     + entered_collective::WORDS * ENTERED
     + communicator::WORDS * COMMUNICATORS
-    + label::WORDS * TITLES;
+    + label::WORDS * TITLES
+    + site::WORDS;
 
 const ANY_TAG: u64 = 1 << 32;
 
@@ -39,9 +40,12 @@ const ANY: u64 = 1 << 32;
 const THREADS: u64 = 1 << 33;
 /// The number of titles, in two bits.
 const TITLES_SHIFT: u32 = 34;
-const MORE_SHIFT: u32 = 36;
+const TITLES_BITS: u32 = 2;
+const POLLS: u64 = 1 << (TITLES_SHIFT + TITLES_BITS);
+const STARTED: u64 = 1 << 37;
+const MORE_SHIFT: u32 = 38;
 
-const _: () = assert!(TITLES < 1 << (MORE_SHIFT - TITLES_SHIFT));
+const _: () = assert!(TITLES < 1 << TITLES_BITS);
 
 impl WaitState {
     /// The most [`waits`](Self::waits) that are reported,
@@ -70,13 +74,15 @@ impl WaitState {
         let counted = bytes.fold(0, |word, &count| word << 8 | count as u64);
         let [waits, entered, communicators, unmatched] = counts;
         let cut = u32::try_from(self.waits.len() - waits).unwrap_or(u32::MAX);
-        // The count of the others has 28 bits; no rank has that many requests.
+        // The count of the others has 26 bits; no rank has that many requests.
         let more = u64::from(self.more.saturating_add(cut)) << MORE_SHIFT;
         let titles = self.labels.len().min(TITLES);
         let any = if self.for_any { ANY } else { 0 };
         let threads = if self.threads { THREADS } else { 0 };
+        let polls = if self.polls { POLLS } else { 0 };
         let titled = (titles as u64) << TITLES_SHIFT;
-        words.push(counted & 0xffff_ffff | any | threads | titled | more);
+        let started = if self.started.is_some() { STARTED } else { 0 };
+        words.push(counted & 0xffff_ffff | any | threads | polls | titled | started | more);
         words.extend(site::encode(self.site.as_ref()));
         for &wait in &self.waits[..waits] {
             words.extend(encode_wait(wait));
@@ -92,6 +98,9 @@ impl WaitState {
         }
         for title in &self.labels[..titles] {
             words.extend(title.encode());
+        }
+        if self.started.is_some() {
+            words.extend(site::encode(self.started.as_ref()));
         }
         words
     }
@@ -130,12 +139,18 @@ impl WaitState {
         // An invalid title is left out, so the number stands in its place.
         let titles = take(titles, label::WORDS)?.filter_map(CommunicatorLabel::decode);
         let titles = titles.collect();
+        let started = match counted & STARTED {
+            0 => None,
+            _ => rest.first_chunk().and_then(site::decode),
+        };
         Some(Self {
             for_any: counted & ANY != 0,
             threads: counted & THREADS != 0,
+            polls: counted & POLLS != 0,
             waits,
             more: low(counted >> MORE_SHIFT),
             site: site::decode(site),
+            started,
             entered,
             communicators,
             labels: titles,

@@ -36,6 +36,9 @@ coded! { LeakedObject, "a kind of objects":
     Datatype "datatype",
     Operation "operation",
     Persistent "persistent request",
+    Group "group",
+    Window "window",
+    SingleMember "communicator of one rank",
 }
 
 /// Objects that a program makes and frees, besides communicators.
@@ -47,6 +50,12 @@ pub enum LeakedObject {
     Operation,
     /// A persistent request.
     Persistent,
+    /// A group.
+    Group,
+    /// A window.
+    Window,
+    /// A communicator whose only member is the rank.
+    SingleMember,
 }
 
 /// A message that lay in a queue to another rank of the node when its sender finalized. It is a
@@ -82,6 +91,8 @@ pub enum PostedOperation {
     },
     /// A request that is done.
     Request,
+    /// An object that was made there.
+    Object(LeakedObject),
 }
 
 /// The leaks of a rank.
@@ -187,6 +198,7 @@ impl LeakReport {
                     (2, [u64::from(context), u64::from(number)])
                 }
                 PostedOperation::Request => (3, [0; PEER_WORDS]),
+                PostedOperation::Object(object) => (4, [object as u64, 0]),
             };
             words.push(code);
             words.extend(rest);
@@ -238,10 +250,14 @@ fn decode_thing(words: &[u64]) -> Option<(Leak, u32)> {
         3 => Leak::Collective(EnteredCollective::decode(rest)?),
         4 => Leak::Request,
         5 => Leak::Communicator(low(rest[0])),
-        6 => Leak::Object(LeakedObject::try_from(u8::try_from(rest[0]).ok()?).ok()?),
+        6 => Leak::Object(object(rest[0])?),
         _ => return None,
     };
     Some((thing, high(head)))
+}
+
+fn object(word: u64) -> Option<LeakedObject> {
+    LeakedObject::try_from(u8::try_from(word).ok()?).ok()
 }
 
 fn decode_place(words: &[u64]) -> Option<(PostedOperation, Site)> {
@@ -257,6 +273,7 @@ fn decode_place(words: &[u64]) -> Option<(PostedOperation, Site)> {
             number: low(other),
         },
         3 => PostedOperation::Request,
+        4 => PostedOperation::Object(object(one)?),
         _ => return None,
     };
     Some((posted, site::decode(rest.first_chunk()?)?))
@@ -315,6 +332,7 @@ mod tests {
             PostedOperation::Receive(any),
             PostedOperation::Collective { context, number },
             PostedOperation::Request,
+            PostedOperation::Object(LeakedObject::Window),
         ];
         for posted in posted {
             left.add_place(posted, Site::Line(SourceLine::new("main.c", 17)));

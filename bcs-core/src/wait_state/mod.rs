@@ -30,7 +30,7 @@ mod tests;
 pub use called_collective::{CalledCollective, MessageCollective};
 pub use communicator::{CommunicatorProgress, MemberRange, extend_call_digest};
 pub use conflicting_call::ConflictingCall;
-pub use context_name::ContextName;
+pub use context_name::{ContextName, UNIVERSE_CONTEXT};
 pub use encoding::WAIT_STATE_WORDS;
 pub use entered_collective::{EnteredCollective, group_fingerprint};
 pub use label::CommunicatorLabel;

@@ -70,10 +70,12 @@ fn whereabouts_come_back_from_their_words() {
     for wait in waits {
         let told = WaitState {
             for_any: wait == WaitReason::Request,
+            polls: true,
             threads: wait == WaitReason::Sends,
             waits: vec![wait, waits[0]],
             more: 3,
             site: Some(Site::Line(SourceLine::new("src/main.rs", 17))),
+            started: Some(Site::Address(0x4711)),
             entered: entered.clone(),
             communicators: vec![communicator; 2],
             labels: vec![
@@ -173,6 +175,26 @@ fn it_is_said_in_words() {
     told.for_any = true;
     let said = "waits for any of: a message from rank 1 with any tag in MPI_COMM_WORLD; a request";
     assert_eq!(told.to_string(), said);
+}
+
+/// The library chooses the tags by which groups meet. No user knows them.
+#[test]
+fn a_rank_that_has_spawned_waits_for_ranks_and_not_for_a_tag() {
+    let told = |rank| {
+        let peer = MessagePeer {
+            context: UNIVERSE_CONTEXT | 1 << 28,
+            rank,
+            tag: Some(1 << 29),
+        };
+        WaitState {
+            waits: vec![WaitReason::Receive(peer)],
+            ..WaitState::default()
+        }
+        .to_string()
+    };
+    let said = "waits for rank 2 to make a communicator with it, after a spawn or by a port";
+    assert_eq!(told(Some(2)), said);
+    assert_eq!(told(None), "waits for a rank that connects to its port");
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! The wait state of a rank.
 
 use super::communicator::CommunicatorProgress;
-use super::context_name::ContextName;
+use super::context_name::{ContextName, UNIVERSE_CONTEXT};
 use super::entered_collective::EnteredCollective;
 use super::label::CommunicatorLabel;
 use super::site::Site;
@@ -15,12 +15,17 @@ pub struct WaitState {
     pub for_any: bool,
     /// Whether other threads of the rank may call MPI (`MPI_THREAD_SERIALIZED` and above).
     pub threads: bool,
+    /// Whether the reporting thread asks for that again and again, in calls that do not wait.
+    pub polls: bool,
     /// The events that the reporting thread waits for, as many as fit.
     pub waits: Vec<WaitReason>,
     /// The number of other waits, which do not fit.
     pub more: u32,
     /// The site of the call in the program, if that is known.
     pub site: Option<Site>,
+    /// The site of the call that started the first of these operations, if this call completes it
+    /// and the site is known.
+    pub started: Option<Site>,
     /// Collectives that the rank has entered and not left: those it waits for first, then the
     /// oldest.
     pub entered: Vec<EnteredCollective>,
@@ -167,6 +172,17 @@ impl WaitState {
                     ContextName(peer.context)
                 )
             }
+            // The tag is the library's own.
+            (WaitReason::Receive(peer), _)
+                if peer.context & !LIBRARY_MESSAGES == UNIVERSE_CONTEXT =>
+            {
+                match peer.rank {
+                    Some(rank) => format!(
+                        "rank {rank} to make a communicator with it, after a spawn or by a port"
+                    ),
+                    None => "a rank that connects to its port".to_owned(),
+                }
+            }
             (WaitReason::Receive(peer), _) => format!("a message from {peer}"),
             (WaitReason::Probe(peer), _) => format!("a message from {peer} to probe"),
             (WaitReason::Send(peer), _) => format!("its message to be received by {peer}"),
@@ -223,13 +239,14 @@ impl fmt::Display for MessagePeer {
 impl fmt::Display for WaitState {
     /// "waits for a message from rank 1 with tag 5 in MPI_COMM_WORLD, at src/main.rs:17"
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let acts = if self.polls { "polls" } else { "waits" };
         let how = match (self.waits.len() + self.more as usize, self.for_any) {
-            (0, _) => return f.write_str("waits"),
-            (1, _) => "waits for ",
-            (_, true) => "waits for any of: ",
-            (_, false) => "waits for all of: ",
+            (0, _) => return f.write_str(acts),
+            (1, _) => " for ",
+            (_, true) => " for any of: ",
+            (_, false) => " for all of: ",
         };
-        f.write_str(how)?;
+        write!(f, "{acts}{how}")?;
         for (at, wait) in self.waits.iter().enumerate() {
             let comma = if at > 0 { "; " } else { "" };
             write!(f, "{comma}{}", self.describe(*wait))?;
@@ -237,8 +254,11 @@ impl fmt::Display for WaitState {
         if self.more > 0 {
             write!(f, "; and {} more", self.more)?;
         }
-        match &self.site {
-            Some(site) => write!(f, ", at {site}"),
+        if let Some(site) = &self.site {
+            write!(f, ", at {site}")?;
+        }
+        match &self.started {
+            Some(started) => write!(f, ", started at {started}"),
             None => Ok(()),
         }
     }

@@ -26,6 +26,8 @@ const POLLING: usize = AWAKE_THREADS + 4;
 const CORES: usize = 4 * LINE;
 /// The figures of the machine's profile, in the order of [`Profile::figures`].
 const PROFILE: usize = CORES + 4;
+/// Like the words before it, it is seldom written.
+const SPAWNED: usize = 5 * LINE - 4;
 const IN_SLICE: usize = 5 * LINE;
 const SLICE: usize = 6 * LINE;
 const CHOSEN: usize = 7 * LINE;
@@ -100,6 +102,8 @@ pub struct MachinePage {
     /// The thresholds at the time when this process mapped the page. Later writes of other ranks do
     /// not change them.
     thresholds: Thresholds,
+    /// The number of cores at that time.
+    cores_at_start: u32,
 }
 
 impl MachinePage {
@@ -134,10 +138,12 @@ impl MachinePage {
     fn of(mapping: Mapping, nodes: usize) -> Self {
         let figure = |at| mapping.word32(PROFILE + 4 * at).load(Ordering::Relaxed);
         let profile = Profile::from_figures(std::array::from_fn(figure));
+        let cores_at_start = mapping.word32(CORES).load(Ordering::Relaxed);
         Self {
             mapping: Arc::new(mapping),
             nodes,
             thresholds: profile.within_bounds().thresholds(),
+            cores_at_start,
         }
     }
 
@@ -155,6 +161,26 @@ impl MachinePage {
     #[inline]
     pub fn thresholds(&self) -> &Thresholds {
         &self.thresholds
+    }
+
+    /// Returns the number of cores to run on when this process mapped the page. Node managers set
+    /// it before they start ranks, so all ranks of a node find the same.
+    #[must_use]
+    pub fn cores_at_start(&self) -> usize {
+        self.cores_at_start as usize
+    }
+
+    /// Records that processes of the first `spare` spare ranks of the job may be there, before one
+    /// of them is.
+    pub fn set_spawned(&self, spare: u32) {
+        let word = self.mapping.word32(SPAWNED);
+        word.fetch_max(spare, Ordering::AcqRel);
+    }
+
+    /// Returns how many spare ranks may have a process. The others have posted nothing.
+    #[must_use]
+    pub fn spawned(&self) -> u32 {
+        self.mapping.word32(SPAWNED).load(Ordering::Acquire)
     }
 
     /// Sets the number of cores to run on.

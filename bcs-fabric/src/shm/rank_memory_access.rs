@@ -576,7 +576,7 @@ impl RankMemory for RankMemoryAccess {
         }
         let memory = self.nic_memory.get(rank as usize).and_then(Option::as_ref);
         let lock = memory.and_then(NicMemory::update_lock);
-        let held = lock.map(UpdateLock::try_take);
+        let held = lock.map(UpdateLock::take_or_ask);
         if matches!(held, Some(None)) {
             return Ok(false);
         }

@@ -33,6 +33,14 @@ pub(crate) enum AdoptionError {
     /// Rank 0 has reported why.
     #[error("rank 0 could not start the job, and says why")]
     NotStarted,
+    /// The variable with the most ranks on a node is no such number.
+    #[error("{variable} is {value:?}: it has to be a number of ranks, 1 or more")]
+    RanksPerNode {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+    },
     /// The kernel refuses something.
     #[error("failed to {0}: {1}")]
     Kernel(&'static str, Errno),

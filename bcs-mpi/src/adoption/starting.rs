@@ -4,10 +4,10 @@
     reason = "finds the file of this library, and lets a child inherit descriptors"
 )]
 
-use super::door::Door;
 use super::error::{AdoptionError, COMMAND_VARIABLE, kernel};
 use super::layout::Layout;
 use super::pmi_client::PmiClient;
+use super::rank_listener::RankListener;
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::ffi::{CStr, OsStr};
@@ -29,14 +29,18 @@ const LONGEST_LINE: u64 = 512;
 /// Starts the launcher, in rank 0. Returns where the node managers of other nodes find it, and the
 /// channel to it.
 pub(super) fn start_launcher(
-    door: &Door,
+    rank_listener: &RankListener,
     pmi: &PmiClient,
     layout: &Layout,
 ) -> Result<(String, UnixStream), AdoptionError> {
     let flags = SocketFlags::CLOEXEC;
     let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
     let (ours, theirs) = pair.map_err(kernel("make a socket"))?;
-    let inherited = [theirs.as_raw_fd(), door.0.as_raw_fd(), pmi.fd().as_raw_fd()];
+    let inherited = [
+        theirs.as_raw_fd(),
+        rank_listener.0.as_raw_fd(),
+        pmi.fd().as_raw_fd(),
+    ];
     let path = find()?;
     let mut command = Command::new(&path);
     command.arg("adopt-job");
@@ -62,7 +66,7 @@ pub(super) fn start_launcher(
 
 /// Starts the node manager of a node that is not the first, connected to the launcher.
 pub(super) fn start_node_manager(
-    door: &Door,
+    rank_listener: &RankListener,
     node: usize,
     launcher: &str,
 ) -> Result<(), AdoptionError> {
@@ -85,7 +89,7 @@ pub(super) fn start_node_manager(
         .and_then(|()| stream.try_clone());
     let input = connected.map_err(|error| failed(error.to_string()))?;
     let mut command = Command::new(&path);
-    let number = door.0.as_raw_fd();
+    let number = rank_listener.0.as_raw_fd();
     command.arg("adopt-node").arg(number.to_string());
     command
         .stdin(OwnedFd::from(input))

@@ -84,19 +84,42 @@ impl AnnouncedCall {
     }
 }
 
-/// A communicator, and the member before this one in it.
-pub(crate) type CallPredecessor = (u32, u32);
+/// The subject of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ReportSubject {
+    /// The call that the member before this rank makes.
+    Call,
+    /// A block that a member gives to this rank.
+    Block,
+}
 
-/// Calls of this rank for which the report of the member before it has not come.
+impl ReportSubject {
+    fn tag(self) -> i32 {
+        match self {
+            Self::Call => 0,
+            Self::Block => 1,
+        }
+    }
+}
+
+/// Where reports come from: a member of a communicator, by its rank in the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CallPredecessor {
+    pub(crate) context: u32,
+    pub(crate) member: u32,
+    pub(crate) subject: ReportSubject,
+}
+
+/// Calls and blocks of this rank for which the report of the other member has not come.
 #[derive(Debug, Default)]
 pub(crate) struct UncheckedCalls(Mutex<HashMap<CallPredecessor, VecDeque<AnnouncedCall>>>);
 
 impl UncheckedCalls {
-    /// Reports a call that this rank is about to make to the next member.
+    /// Reports to a member a call that this rank is about to make, or a block.
     pub(crate) fn tell(
         &self,
         endpoint: &Endpoint,
-        (context, before): CallPredecessor,
+        (context, subject): (u32, ReportSubject),
         next: u32,
         call: AnnouncedCall,
     ) {
@@ -104,40 +127,45 @@ impl UncheckedCalls {
         let message = OutgoingMessage {
             context: context | CALL_MESSAGES,
             destination: next,
-            tag: 0,
+            tag: subject.tag(),
             data: &own_words(&mut bytes).into(),
             mark: CheckBits::NONE,
         };
         // A message this short is eager and complete at once, so it takes no request slot.
         let _complete = endpoint.bcs_send(SendMode::Standard, &message);
-        let mut calls = lockstep::lock(&self.0);
-        calls.entry((context, before)).or_default().push_back(call);
     }
 
-    /// Returns the oldest call for which no report of the member before this one had come, with
-    /// that report. Without waiting it takes a report only if it has come.
+    /// Notes a call or block of this rank, which is compared with the next report from there.
+    pub(crate) fn expect(&self, from: CallPredecessor, call: AnnouncedCall) {
+        let mut calls = lockstep::lock(&self.0);
+        calls.entry(from).or_default().push_back(call);
+    }
+
+    /// Returns the oldest call or block for which no report had come from there, with that report.
+    /// Without waiting it takes a report only if it has come.
     pub(crate) fn hear(
         &self,
         endpoint: &Endpoint,
-        (context, before): CallPredecessor,
+        from: CallPredecessor,
         waits: Blocking,
     ) -> Option<(AnnouncedCall, AnnouncedCall)> {
         let is_open = lockstep::lock(&self.0)
-            .get(&(context, before))
+            .get(&from)
             .is_some_and(|calls| !calls.is_empty());
         let pattern = Pattern {
-            context: context | CALL_MESSAGES,
-            source: Some(before),
-            tag: Some(0),
+            context: from.context | CALL_MESSAGES,
+            source: Some(from.member),
+            tag: Some(from.subject.tag()),
         };
         let is_here = || matches!(endpoint.bcs_probe(Blocking::No, pattern), Ok(Some(_)));
         if !is_open || waits == Blocking::No && !is_here() {
             return None;
         }
         let mut bytes = [0; BYTES];
-        receive(endpoint, (pattern.context, before, 0), &mut bytes)?;
+        let at = (pattern.context, from.member, from.subject.tag());
+        receive(endpoint, at, &mut bytes)?;
         let mut calls = lockstep::lock(&self.0);
-        let own = calls.get_mut(&(context, before))?.pop_front()?;
+        let own = calls.get_mut(&from)?.pop_front()?;
         Some((own, AnnouncedCall::decode(&bytes)))
     }
 
@@ -145,7 +173,7 @@ impl UncheckedCalls {
     pub(crate) fn open(&self) -> Vec<CallPredecessor> {
         let calls = lockstep::lock(&self.0);
         let open = calls.iter().filter(|(_, calls)| !calls.is_empty());
-        open.map(|(&circle, _)| circle).collect()
+        open.map(|(&from, _)| from).collect()
     }
 }
 

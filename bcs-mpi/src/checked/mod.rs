@@ -24,35 +24,59 @@
 //! calls are compared apart from how they are done: a member sends the next one the call that it is
 //! about to make, in 24 bytes, and waits for the report of the one before it about the same call.
 //! If any two members call differently, so do two that follow each other. A call that does not
-//! block sends its report, and takes the reports that have come. The next call that blocks takes
-//! the rest, or finalize does.
+//! block sends its report, and takes the reports that have come. The wait for it takes the rest, or
+//! the next call that blocks, or finalize.
+//!
+//! **Blocks.** Collectives whose blocks may have different types (vector collectives, and those
+//! among neighbours) are compared block by block, too: the member that gives a block sends the one
+//! that takes it such a report ([`crate::mpi`], `block_checks`).
 //!
 //! Where messages of 32 bytes are not eager (`--eager-limit 0`) there are neither descriptions nor
 //! comparisons of calls: each would wait for its receiver.
 //!
+//! **Windows.** Accesses to the memory of a window that nothing orders are found as
+//! [`crate::mpi::window`], `races`, says.
+//!
 //! **Memory.** A long buffer in the rank's slot is [compared](mapping_check) with what is mapped
 //! there.
+//!
+//! **Buffers.** Memory that a [pending](pending_buffers) operation uses is not used by another
+//! call, and a send buffer [holds](sent_bytes) at the end the same bytes as at the post.
 //!
 //! **Given up.** A header before the bytes of each message would have room for all of it. But it
 //! makes another message: longer, in pieces, and visible to probes. A field of its own in the
 //! envelope would be there in unchecked jobs, too.
 
+mod call_place;
+mod call_texts;
 mod calls;
 mod kinds;
 mod mapping_check;
+mod order;
+mod pending_buffers;
+mod sent_bytes;
 
-pub(crate) use calls::{AnnouncedCall, CallPredecessor, UncheckedCalls};
+pub(crate) use call_place::{describe_address, describe_site};
+pub(crate) use call_texts::MOST_TEXT_BYTES;
+pub(crate) use calls::{AnnouncedCall, CallPredecessor, ReportSubject, UncheckedCalls};
 pub(crate) use kinds::{MessageKinds, SIGNATURE_BITS, bits, is_of, mark, may_tell};
 pub(crate) use mapping_check::unknown_mapping;
+pub(crate) use order::GroupGeneration;
+pub(crate) use pending_buffers::{
+    BufferAccess, BufferConflict, PendingBuffers, UseKey, UsedMemory, UsingCall,
+};
 
-use crate::recording::Site;
-use bcs_core::mapped_code::MappedCode;
+use call_texts::CallTexts;
+use order::SynchronizationOrder;
 
 /// The additional state of a rank in a checked job.
 #[derive(Debug)]
 pub(crate) struct JobChecks {
     pub(crate) kinds: MessageKinds,
     pub(crate) calls: UncheckedCalls,
+    pub(crate) order: SynchronizationOrder,
+    pub(crate) texts: CallTexts,
+    pub(crate) buffers: PendingBuffers,
 }
 
 impl JobChecks {
@@ -61,20 +85,9 @@ impl JobChecks {
         Self {
             kinds: MessageKinds::new(ranks),
             calls: UncheckedCalls::default(),
-        }
-    }
-}
-
-/// Returns ", at src/main.rs:17", if the place is known. For another language it is a place in a
-/// file of code, for which `bcs run` prints the line.
-pub(crate) fn describe_site(site: Site) -> String {
-    match crate::foreign::site(site) {
-        Site::Rust(place) if crate::call_site::is_own(place.file()) => String::new(),
-        Site::Rust(place) => format!(" at {}:{}", place.file(), place.line()),
-        Site::Address(address) => {
-            let code = MappedCode::of_this_process().ok();
-            let place = code.and_then(|code| code.place(address));
-            place.map_or_else(String::new, |place| format!(" at {place}"))
+            order: SynchronizationOrder::default(),
+            texts: CallTexts::default(),
+            buffers: PendingBuffers::default(),
         }
     }
 }

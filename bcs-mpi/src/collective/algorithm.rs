@@ -5,7 +5,7 @@
 //! | what NICs do, up to a record's payload | [`CollectiveAlgorithm::Records`] | [`CollectiveAlgorithm::Hierarchy`] | [`CollectiveAlgorithm::Nic`] |
 //! | the same, longer | [`CollectiveAlgorithm::Memory`] | [`CollectiveAlgorithm::Hierarchy`] | [`CollectiveAlgorithm::Nic`] |
 //! | blocks | [`CollectiveAlgorithm::Exchange`] | [`CollectiveAlgorithm::Messages`] | [`CollectiveAlgorithm::Messages`] |
-//! | equally long blocks | [`CollectiveAlgorithm::Exchange`] | [`CollectiveAlgorithm::ByLeaders`] | [`CollectiveAlgorithm::ByLeaders`] |
+//! | equally long blocks, each for one member or the same for all | [`CollectiveAlgorithm::Exchange`] | [`CollectiveAlgorithm::ByLeaders`] | [`CollectiveAlgorithm::ByLeaders`] |
 //!
 //! All members of a communicator have to choose the same algorithm, so the choice depends only on
 //! what they all know: the call, the places of the members, and the settings of the job. It depends
@@ -41,10 +41,21 @@ pub(super) enum CollectiveClass {
     /// A collective that NICs can do: a barrier, a broadcast, a reduction by a predefined
     /// operation.
     OneResult,
-    /// Other bytes between each pair of members, to be kept or combined.
-    Blocks,
-    /// The same, of one length on all ranks, which are on this number of nodes.
-    EqualBlocks { nodes: usize },
+    /// Bytes for each pair of members, to be kept or combined. `same` means that a member gives the
+    /// same bytes to all that take from it.
+    Blocks { same: bool },
+    /// Such bytes, of one length on all ranks, which are on this number of nodes.
+    EqualBlocks { nodes: usize, same: bool },
+}
+
+impl CollectiveClass {
+    /// Returns whether the record of a member describes all that it gives, however many take it.
+    fn fits_record(self, members: usize) -> bool {
+        match self {
+            Self::Blocks { same: true } | Self::EqualBlocks { same: true, .. } => true,
+            _ => members <= MAX_MEMBERS,
+        }
+    }
 }
 
 /// The algorithm of a collective.
@@ -107,10 +118,10 @@ fn choose_algorithm<G>(
             CollectiveAlgorithm::Hierarchy(group)
         }
         (CollectiveClass::OneResult, Locality::Apart) => CollectiveAlgorithm::Nic,
-        (_, Locality::OneNode(group)) if members <= MAX_MEMBERS => {
+        (_, Locality::OneNode(group)) if call.fits_record(members) => {
             CollectiveAlgorithm::Exchange(group)
         }
-        (CollectiveClass::EqualBlocks { nodes }, _)
+        (CollectiveClass::EqualBlocks { nodes, .. }, _)
             if nodes > 1 && members >= LEAST_PER_NODE * nodes =>
         {
             CollectiveAlgorithm::ByLeaders {
@@ -153,8 +164,24 @@ mod tests {
     const SINGLE: Place = (6, 1, CollectiveMode::Hierarchical);
     const ALONE: Place = (1, 1, CollectiveMode::Hierarchical);
 
-    const TWO: CollectiveClass = CollectiveClass::EqualBlocks { nodes: 2 };
-    const THREE: CollectiveClass = CollectiveClass::EqualBlocks { nodes: 3 };
+    const BLOCKS: CollectiveClass = CollectiveClass::Blocks { same: false };
+    const SAME: CollectiveClass = CollectiveClass::Blocks { same: true };
+    const ONE: CollectiveClass = CollectiveClass::EqualBlocks {
+        nodes: 1,
+        same: false,
+    };
+    const TWO: CollectiveClass = CollectiveClass::EqualBlocks {
+        nodes: 2,
+        same: false,
+    };
+    const TWO_SAME: CollectiveClass = CollectiveClass::EqualBlocks {
+        nodes: 2,
+        same: true,
+    };
+    const THREE: CollectiveClass = CollectiveClass::EqualBlocks {
+        nodes: 3,
+        same: false,
+    };
     const WITH_BLOCKS: CollectiveAlgorithm<()> =
         CollectiveAlgorithm::ByLeaders { one_by_one: false };
     const ONE_BY_ONE: CollectiveAlgorithm<()> = CollectiveAlgorithm::ByLeaders { one_by_one: true };
@@ -240,78 +267,21 @@ mod tests {
                 8,
                 CollectiveAlgorithm::Nic,
             ),
-            (
-                CollectiveClass::Blocks,
-                ONE_NODE,
-                8,
-                CollectiveAlgorithm::Exchange(()),
-            ),
-            (
-                CollectiveClass::Blocks,
-                ONE_NODE,
-                1 << 20,
-                CollectiveAlgorithm::Exchange(()),
-            ),
-            (
-                CollectiveClass::Blocks,
-                FLAT_ONE_NODE,
-                8,
-                CollectiveAlgorithm::Exchange(()),
-            ),
-            (
-                CollectiveClass::Blocks,
-                MOST,
-                8,
-                CollectiveAlgorithm::Exchange(()),
-            ),
-            (
-                CollectiveClass::Blocks,
-                MANY,
-                8,
-                CollectiveAlgorithm::Messages,
-            ),
-            (
-                CollectiveClass::Blocks,
-                TWO_NODES,
-                8,
-                CollectiveAlgorithm::Messages,
-            ),
-            (
-                CollectiveClass::Blocks,
-                BY_NIC,
-                8,
-                CollectiveAlgorithm::Messages,
-            ),
-            (
-                CollectiveClass::Blocks,
-                FLAT,
-                1 << 20,
-                CollectiveAlgorithm::Messages,
-            ),
-            (
-                CollectiveClass::Blocks,
-                SINGLE,
-                8,
-                CollectiveAlgorithm::Messages,
-            ),
-            (
-                CollectiveClass::Blocks,
-                ALONE,
-                8,
-                CollectiveAlgorithm::Messages,
-            ),
-            (
-                CollectiveClass::EqualBlocks { nodes: 1 },
-                ONE_NODE,
-                8,
-                CollectiveAlgorithm::Exchange(()),
-            ),
-            (
-                CollectiveClass::EqualBlocks { nodes: 1 },
-                MANY,
-                8,
-                CollectiveAlgorithm::Messages,
-            ),
+            (BLOCKS, ONE_NODE, 8, CollectiveAlgorithm::Exchange(())),
+            (BLOCKS, ONE_NODE, 1 << 20, CollectiveAlgorithm::Exchange(())),
+            (BLOCKS, FLAT_ONE_NODE, 8, CollectiveAlgorithm::Exchange(())),
+            (BLOCKS, MOST, 8, CollectiveAlgorithm::Exchange(())),
+            (BLOCKS, MANY, 8, CollectiveAlgorithm::Messages),
+            (BLOCKS, TWO_NODES, 8, CollectiveAlgorithm::Messages),
+            (BLOCKS, BY_NIC, 8, CollectiveAlgorithm::Messages),
+            (BLOCKS, FLAT, 1 << 20, CollectiveAlgorithm::Messages),
+            (BLOCKS, SINGLE, 8, CollectiveAlgorithm::Messages),
+            (BLOCKS, ALONE, 8, CollectiveAlgorithm::Messages),
+            (ONE, ONE_NODE, 8, CollectiveAlgorithm::Exchange(())),
+            (ONE, MANY, 8, CollectiveAlgorithm::Messages),
+            (SAME, MANY, 8, CollectiveAlgorithm::Exchange(())),
+            (SAME, TWO_NODES, 8, CollectiveAlgorithm::Messages),
+            (TWO_SAME, TWO_NODES, MAX_BLOCK_BYTES, WITH_BLOCKS),
             (TWO, TWO_NODES, 0, WITH_BLOCKS),
             (TWO, TWO_NODES, MAX_BLOCK_BYTES, WITH_BLOCKS),
             (TWO, TWO_NODES, MAX_BLOCK_BYTES + 1, ONE_BY_ONE),

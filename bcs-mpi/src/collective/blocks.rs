@@ -9,8 +9,8 @@
 //! | collective | messages of one rank | bytes it sends and receives |
 //! |---|---|---|
 //! | scatter, gather | root: one for each other rank; others: one | what they must |
-//! | allgather | one to and one from each other rank | its block p-1 times, and all others |
-//! | alltoall | one to and one from each other rank; short blocks by leaders ([`MembersByNode`]) | what it must |
+//! | allgather | one to and one from each other rank; short blocks by leaders ([`MembersByNode`]) | its block p-1 times, and all others |
+//! | alltoall | one to and one from each other rank; short blocks by leaders | what it must |
 //! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
 //!
 //! On a communicator whose members are all on one node they exchange directly instead
@@ -115,7 +115,8 @@ impl Endpoint {
     }
 
     /// Posts this rank's part of an allgather into `blocks`, one for each member. It contributes
-    /// `from`, or, without it, the contents of its own block.
+    /// `from`, or, without it, the contents of its own block. If all blocks are to have one length,
+    /// all members give their `nodes`: short ones then go by leaders ([`MembersByNode`]).
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
@@ -124,6 +125,7 @@ impl Endpoint {
         members: Members<'_>,
         from: Option<DataView>,
         blocks: DataViews,
+        nodes: Option<MembersByNode>,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let own = blocks.of(members.me);
@@ -131,6 +133,7 @@ impl Endpoint {
         round.out = RoundBlocks::Same(from.clone().unwrap_or_else(|| own.clone()));
         round.into = RoundBlocks::Each(blocks);
         round.own = from.map(|from| (from, own));
+        round.nodes = nodes;
         self.post_round(members, round, blocking)
     }
 

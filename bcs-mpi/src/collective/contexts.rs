@@ -62,8 +62,11 @@ impl Endpoint {
         // The page was made for this job, so its counters started from 0. They are not read, since
         // other ranks may have arrived at the first collective before this endpoint existed. The
         // records are fresh, too.
+        if self.location.rank >= self.location.ranks {
+            return; // A rank that was spawned is not in it.
+        }
         let world = Context {
-            local: self.location.local_ranks,
+            local: self.location.local.starting(),
             ..Context::default()
         };
         self.know(&mut self.lock(), 0, 0..self.location.ranks, true, world);
@@ -154,6 +157,13 @@ impl Endpoint {
     pub fn bcs_entitle(&self, title: CommunicatorLabel) {
         if let Some(context) = self.lock().contexts.get_mut(title.context) {
             context.title = Some(title);
+        }
+    }
+
+    /// Records that the library keeps a context to the end, so that it is no leak of the program.
+    pub(crate) fn bcs_keeps(&self, context: u32) {
+        if let Some(known) = self.lock().contexts.get_mut(context) {
+            known.stays = true;
         }
     }
 

@@ -9,7 +9,7 @@
 use super::algorithm::{CollectiveAlgorithm, CollectiveClass};
 use crate::data::DataView;
 use crate::endpoint::{Endpoint, Request};
-use crate::schedules::{HierarchicalAlltoall, Members, MembersByNode, Plan};
+use crate::schedules::{BlocksByLeaders, LeaderBlocks, Members, MembersByNode, Plan};
 use crate::steps::{CollectiveArguments, Round};
 use crate::transport::{Blocking, TooManyRequests};
 use bcs_core::descriptor::{CollectiveKind, InvalidCall};
@@ -66,13 +66,11 @@ impl Endpoint {
         };
         let (mut with, exchanges) = match others {
             Participation::Arrive => return arrive(),
-            Participation::Exchange(with) => (
-                with,
-                matches!(
-                    way(CollectiveClass::Blocks, 0),
-                    CollectiveAlgorithm::Exchange(_)
-                ),
-            ),
+            Participation::Exchange(with) => {
+                let same = with.exchange.gives_the_same();
+                let way = way(CollectiveClass::Blocks { same }, 0);
+                (with, matches!(way, CollectiveAlgorithm::Exchange(_)))
+            }
             Participation::Messages(with) => (with, false),
         };
         let exchange = with.exchange;
@@ -99,10 +97,11 @@ impl Endpoint {
     ) -> Plan {
         let kind = CollectiveKind::Invalid(call);
         let way = |call, bytes| self.lock().algorithm_for(members.context, call, bytes);
+        let same = with.exchange.gives_the_same();
         let nodes = with.nodes.take().filter(|nodes| {
             let nodes = nodes.count();
             matches!(
-                way(CollectiveClass::EqualBlocks { nodes }, 0),
+                way(CollectiveClass::EqualBlocks { nodes, same }, 0),
                 CollectiveAlgorithm::ByLeaders { .. }
             )
         });
@@ -113,9 +112,11 @@ impl Endpoint {
             // Behaves as with long blocks: the leaders tell all ranks to exchange block by block.
             hierarchy: nodes.map(|nodes| {
                 let blocks = vec![DataView::EMPTY; members.world.len()];
-                Box::new(HierarchicalAlltoall::new(
-                    nodes, members, &blocks, &blocks, true,
-                ))
+                let out = match same {
+                    true => LeaderBlocks::Same(&DataView::EMPTY),
+                    false => LeaderBlocks::Each(&blocks),
+                };
+                Box::new(BlocksByLeaders::new(nodes, members, out, &blocks, true))
             }),
             invalid: Some(call),
             ..Plan::default()

@@ -30,9 +30,9 @@ impl Endpoint {
         mut plan: Plan,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let way = self
-            .lock()
-            .algorithm_for(members.context, CollectiveClass::Blocks, 0);
+        let way =
+            self.lock()
+                .algorithm_for(members.context, CollectiveClass::Blocks { same: false }, 0);
         let CollectiveAlgorithm::Exchange(group) = way else {
             return self.post_messages(members.context, plan);
         };
@@ -51,12 +51,13 @@ impl Endpoint {
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
+        let same = round.gives_the_same();
         let (call, bytes) = match &round.nodes {
-            None => (CollectiveClass::Blocks, 0),
+            None => (CollectiveClass::Blocks { same }, 0),
             Some(nodes) => {
                 let nodes = nodes.count();
                 (
-                    CollectiveClass::EqualBlocks { nodes },
+                    CollectiveClass::EqualBlocks { nodes, same },
                     round.into.len_of(members.me),
                 )
             }

@@ -2,6 +2,7 @@
 
 use super::async_operation::AsyncOperations;
 use super::deferred_copies::DeferredCopies;
+use super::poll_watch::PollWatch;
 use super::request::Request;
 use super::state::EndpointState;
 use super::turn::Turn;
@@ -13,7 +14,7 @@ use crate::shared_memory::SharedMemory;
 use crate::transport::nic::NicTransport;
 use crate::transport::smartmap::{PeerMemory, Slots, SmartMap};
 use crate::transport::{Blocking, Mux, RequestOutcome};
-use bcs_core::job::{NodeId, Settings};
+use bcs_core::job::{NodeId, NodeRanks, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::RankArea;
 use bcs_core::wake::MachinePage;
@@ -30,11 +31,9 @@ pub struct RankLocation {
     pub rank: u32,
     /// The rank's node.
     pub node: NodeId,
-    /// The number of ranks on that node, which are consecutive.
-    pub local_ranks: u32,
-    /// The first of them.
-    pub first_local: u32,
-    /// Ranks of the world.
+    /// The ranks on that node, spare ones included.
+    pub local: NodeRanks,
+    /// Ranks that start with the job.
     pub ranks: u32,
 }
 
@@ -70,7 +69,7 @@ impl Endpoint {
             page,
         } = memory.clone();
         let RankArea { node, place: at } = desk?;
-        let here = (at, place.first_local);
+        let here = (at, place.local);
         let road = PeerMemory::open().up_to(settings.road);
         let mut near = SmartMap::new(node, nic, page, here, road);
         near.fold_by(settings.folding);
@@ -90,8 +89,7 @@ impl Endpoint {
         let place = RankLocation {
             rank: 0,
             node: NodeId(0),
-            local_ranks: 1,
-            first_local: 0,
+            local: NodeRanks::consecutive(0, 1),
             ranks: 1,
         };
         let endpoint = Self::with_nic(memory, place, Settings::default(), false);
@@ -135,6 +133,7 @@ impl Endpoint {
             freed: Vec::new(),
             released: Vec::new(),
             invalid: Vec::new(),
+            poll_watch: PollWatch::default(),
         };
         page.count_awake(true); // Law 7: this rank may want a core from now on.
         let endpoint = Self {

@@ -44,8 +44,7 @@ impl EndpointState {
 impl Endpoint {
     /// Returns the place on this node of a world rank.
     fn place_of(&self, rank: u32) -> Option<usize> {
-        let place = rank.checked_sub(self.location.first_local)?;
-        (place < self.location.local_ranks).then_some(place as usize)
+        self.location.local.place_of(rank)
     }
 
     /// Returns whether messages between this rank and a world rank need no NIC.

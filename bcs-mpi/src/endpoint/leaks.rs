@@ -110,7 +110,11 @@ impl EndpointState {
         }
         let unasked = u32::try_from(self.schedules.unasked()).unwrap_or(u32::MAX);
         left.add(Leak::Request, unasked);
-        for context in self.contexts.ids().filter(|&context| context != 0) {
+        let is_made = |&context: &u32| {
+            let known = self.contexts.get(context);
+            context != 0 && known.is_some_and(|known| !known.stays)
+        };
+        for context in self.contexts.ids().filter(is_made) {
             left.add(Leak::Communicator(context), 1);
         }
         left

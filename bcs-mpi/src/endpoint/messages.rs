@@ -11,6 +11,7 @@ use crate::transport::{
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
+use bcs_core::wait_state::{LIBRARY_MESSAGES, UNIVERSE_CONTEXT};
 
 /// The result of a receive.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,9 @@ impl EndpointState {
             // A communicator of this rank alone.
             None => TransportSet {
                 local: true,
-                remote: (pattern.context as usize) < MAX_CONTEXTS,
+                remote: (pattern.context as usize) < MAX_CONTEXTS
+                    || pattern.context & LIBRARY_MESSAGES != 0
+                        && pattern.context & !LIBRARY_MESSAGES == UNIVERSE_CONTEXT,
             },
         }
     }

@@ -34,6 +34,7 @@ mod leaks;
 mod long_fetch;
 mod messages;
 mod one_sided;
+mod poll_watch;
 mod probing;
 mod request;
 mod run_deferred;

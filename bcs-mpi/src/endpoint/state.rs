@@ -2,6 +2,7 @@
 
 use super::async_operation::AsyncOperations;
 use super::deferred_copies::{DeferredCopies, DeferredCopy, Waiter};
+use super::poll_watch::PollWatch;
 use super::request::{OperationId, Request};
 use crate::schedules::{Contexts, DeferredSteps, Schedules};
 use crate::transport::smartmap::{self, GroupId};
@@ -35,6 +36,8 @@ pub(crate) struct EndpointState {
     /// This rank's part in collectives that it called with wrong arguments. No call takes their
     /// outcome.
     pub(crate) invalid: Vec<Request>,
+    /// Whether this rank does nothing but poll.
+    pub(crate) poll_watch: PollWatch,
 }
 
 /// An object that is kept as long as a freed request is under way: its communicator, whose context

@@ -222,16 +222,34 @@ impl Endpoint {
         state: &mut EndpointState,
         what: WaitTarget<'_>,
     ) -> WaitStateGuard<'_> {
-        let mut told = state.awaits(what);
-        told.threads = self.may_others_call();
-        told.site = call_site::published_site();
-        state.add_entered(&mut told);
-        state.add_communicators(&mut told);
-        state.add_unmatched(&mut told);
+        let told = self.wait_state_of(state, what);
         WaitStateGuard {
             memory: &self.memory,
             number: self.memory.publish_wait_state(&told),
             kept: state.kept(),
         }
+    }
+
+    /// Publishes what this rank polls for in vain, and returns the number of that wait state.
+    pub(super) fn publish_polls(&self, state: &mut EndpointState, what: WaitTarget<'_>) -> u64 {
+        let mut told = self.wait_state_of(state, what);
+        told.polls = true;
+        told.site = told
+            .site
+            .or_else(|| call_site::to_published(call_site::current()?));
+        self.memory.publish_wait_state(&told)
+    }
+
+    fn wait_state_of(&self, state: &mut EndpointState, what: WaitTarget<'_>) -> WaitState {
+        let mut told = state.awaits(what);
+        told.threads = self.may_others_call();
+        told.site = call_site::published_site();
+        // A call that blocks starts what it waits for.
+        let started = call_site::published_start();
+        told.started = started.filter(|started| told.site.as_ref() != Some(started));
+        state.add_entered(&mut told);
+        state.add_communicators(&mut told);
+        state.add_unmatched(&mut told);
+        told
     }
 }

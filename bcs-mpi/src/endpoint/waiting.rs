@@ -16,11 +16,13 @@
 //! holder check it.
 
 use super::endpoint::Endpoint;
+use super::poll_watch::{PollFinding, PollWatch, ThreadTimes};
 use super::state::EndpointState;
 use super::turn::ListenerState;
 use super::wait_target::WaitTarget;
 use crate::transport::Blocking;
 use crate::transport::smartmap::SmartMap;
+use bcs_core::clock::now_ns;
 use bcs_core::job::StrobeMode;
 use bcs_core::lockstep;
 use bcs_core::memory::NicMemory;
@@ -91,7 +93,10 @@ impl Endpoint {
                     state = self.lock();
                     found = found.or_else(|| look(&mut state));
                 }
-                if found.is_none() {
+                if found.is_some() {
+                    self.polls_no_more(&mut state);
+                } else {
+                    self.polled_in_vain(&mut state, what);
                     state.mux.nic.found_nothing();
                     drop(state);
                     waiting::give_way(&self.page);
@@ -146,6 +151,7 @@ impl Endpoint {
             match &mut blocked {
                 None => {
                     let hungry = BlockedGuard::new(&self.page);
+                    self.polls_no_more(&mut state);
                     state.mux.nic.about_to_block();
                     blocked = Some((hungry, self.publish_wait_state(&mut state, what)));
                 }
@@ -261,6 +267,45 @@ impl Endpoint {
         let ListenerState { others, .. } = mem::take(&mut *lock());
         if others {
             lockstep::notify_all(&self.turn.passed);
+        }
+    }
+}
+
+/// Polls in vain, for the deadlock detector ([`super::poll_watch`]).
+impl Endpoint {
+    /// Counts a poll that has found nothing.
+    #[inline(always)]
+    pub(super) fn polled_in_vain(&self, state: &mut EndpointState, what: WaitTarget<'_>) {
+        if state.poll_watch.count() {
+            self.judge_polls(state, what);
+        }
+    }
+
+    #[cold]
+    fn judge_polls(&self, state: &mut EndpointState, what: WaitTarget<'_>) {
+        match state.poll_watch.judge(now_ns(), ThreadTimes::now()) {
+            PollFinding::Nothing => {}
+            PollFinding::Pause => self.withdraw_polls(state),
+            PollFinding::Vain => {
+                let number = self.publish_polls(state, what);
+                state.poll_watch.published = Some(number);
+            }
+        }
+    }
+
+    /// Begins to count anew: a poll has found something, or the rank waits.
+    #[inline(always)]
+    pub(super) fn polls_no_more(&self, state: &mut EndpointState) {
+        if !state.poll_watch.is_new() {
+            self.withdraw_polls(state);
+            state.poll_watch = PollWatch::default();
+        }
+    }
+
+    #[cold]
+    fn withdraw_polls(&self, state: &mut EndpointState) {
+        if let Some(number) = state.poll_watch.published.take() {
+            self.memory.clear_wait_state(number);
         }
     }
 }

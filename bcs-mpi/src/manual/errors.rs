@@ -45,7 +45,8 @@
 //!
 //! `bcs run --checked` finds more, and names both ranks and lines: types of a message that are not
 //! those of its receive, and roots, operations, types and names of collectives that differ, before
-//! anybody is in them.
+//! anybody is in them. It also finds memory that two operations use at a time, and send buffers
+//! that the program writes before the send is complete, with the lines of both calls.
 //!
 //! A job of which no rank can ever go on is ended by `bcs run`, which says who waits for whom.
 //!

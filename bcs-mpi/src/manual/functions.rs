@@ -314,6 +314,23 @@
 //! | `MPI_Win_unlock_all` | [`Window::unlock_all`](crate::mpi::window::Window::unlock_all) | the end of [`LockWindow::lock_all`](crate::LockWindow::lock_all) |
 //! | `MPI_Win_wait` | [`Window::wait`](crate::mpi::window::Window::wait) | - |
 //!
+//! ## Process creation (chapter 11)
+//!
+//! | function | untyped core | safe layer |
+//! |---|---|---|
+//! | `MPI_Close_port` | [`Process::close_port`](crate::mpi::Process::close_port) | - |
+//! | `MPI_Comm_accept` | [`accept`](crate::mpi::Comm::accept) | - |
+//! | `MPI_Comm_connect` | [`connect`](crate::mpi::Comm::connect) | - |
+//! | `MPI_Comm_disconnect` | [`disconnect`](crate::mpi::Comm::disconnect) | - |
+//! | `MPI_Comm_get_parent` | [`Process::parent`](crate::mpi::Process::parent) | [`Universe::parent`](crate::Universe::parent) |
+//! | `MPI_Comm_join` | [`join_over`](crate::mpi::Comm::join_over) | - |
+//! | `MPI_Comm_spawn` | [`spawn`](crate::mpi::Comm::spawn) | [`spawn`](crate::Communicator::spawn) |
+//! | `MPI_Comm_spawn_multiple` | [`spawn`](crate::mpi::Comm::spawn) | [`spawn`](crate::Communicator::spawn) |
+//! | `MPI_Lookup_name` | [`Process::lookup_name`](crate::mpi::Process::lookup_name) | - |
+//! | `MPI_Open_port` | [`Process::open_port`](crate::mpi::Process::open_port) | - |
+//! | `MPI_Publish_name` | [`Process::publish_name`](crate::mpi::Process::publish_name) | - |
+//! | `MPI_Unpublish_name` | [`Process::unpublish_name`](crate::mpi::Process::unpublish_name) | - |
+//!
 //! ## Processes, threads and time (chapters 9 and 11)
 //!
 //! | function | untyped core | safe layer |

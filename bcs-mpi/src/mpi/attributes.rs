@@ -25,23 +25,28 @@ pub struct PredefinedAttributes {
     pub io: i32,
     /// `MPI_WTIME_IS_GLOBAL`: whether the clocks of all ranks agree.
     pub wtime_is_global: bool,
-    /// `MPI_UNIVERSE_SIZE`.
-    pub universe_size: i32,
+    /// `MPI_UNIVERSE_SIZE`: the number that the user has given, if any.
+    pub universe_size: Option<i32>,
+    /// `MPI_APPNUM`: the number of this rank's program among those of its job, or of the call that
+    /// has spawned it. A process without a launcher has none.
+    pub application: Option<i32>,
     /// `MPI_LASTUSEDCODE`.
     pub last_used_code: i32,
 }
 
 impl Process {
-    /// Returns the predefined attributes. (`MPI_APPNUM` is not among them: a job of several
-    /// programs is one world here.)
+    /// Returns the predefined attributes.
     #[must_use]
     pub fn predefined_attributes(&self) -> PredefinedAttributes {
+        let start = &self.universe.start;
+        let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
         PredefinedAttributes {
             tag_ub: TAG_UB,
             io: ANY_SOURCE,
             // All nodes of a job are on one machine and share its monotonic clock.
             wtime_is_global: true,
-            universe_size: i32::try_from(self.placement().ranks()).expect("MAX_RANKS fits i32"),
+            universe_size: number(start.universe_size),
+            application: number(start.application),
             last_used_code: self.last_used_code(),
         }
     }

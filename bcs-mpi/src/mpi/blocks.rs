@@ -76,6 +76,18 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// Returns data of the datatype of all blocks, as many elements as the longest block has, at no
+    /// address; `None` if blocks have different datatypes.
+    pub(super) fn typical(&self) -> Option<Buffer> {
+        let Datatypes::One(datatype) = &self.datatypes else {
+            return None;
+        };
+        let count = usize::try_from(*self.counts.iter().max()?).ok()?;
+        let nowhere = std::ptr::null_mut::<u8>();
+        // SAFETY: no operation gets it.
+        Some(unsafe { Buffer::new(nowhere, count, datatype) })
+    }
+
     fn block(&self, rank: usize, operation: Operation) -> Result<DataView> {
         let (count, displacement) = (self.counts[rank], self.displacements[rank]);
         let (datatype, unit) = match &self.datatypes {
@@ -124,6 +136,13 @@ pub(super) trait BlockLayout {
 
     /// Returns the bytes of all blocks, as far as they can be counted without an error.
     fn all_bytes(&self, ranks: usize) -> u64;
+
+    /// Returns the bytes of an element; 0 if blocks have different datatypes.
+    fn element_bytes(&self) -> usize;
+
+    /// Returns the datatype of a block, and its number of elements; `None` if there is no such
+    /// block, or its count is negative.
+    fn types(&self, at: usize) -> Option<(Datatype, u64)>;
 }
 
 impl BlockLayout for Blocks<'_> {
@@ -150,6 +169,22 @@ impl BlockLayout for Blocks<'_> {
             Datatypes::One(datatype) => datatype.size(),
             Datatypes::Each(datatypes) => datatypes.get(rank).map_or(0, Datatype::size),
         })
+    }
+
+    fn element_bytes(&self) -> usize {
+        match &self.datatypes {
+            Datatypes::One(datatype) => datatype.size(),
+            Datatypes::Each(_) => 0,
+        }
+    }
+
+    fn types(&self, at: usize) -> Option<(Datatype, u64)> {
+        let count = u64::try_from(*self.counts.get(at)?).ok()?;
+        let datatype = match &self.datatypes {
+            Datatypes::One(datatype) => datatype,
+            Datatypes::Each(datatypes) => datatypes.get(at)?,
+        };
+        Some((datatype.clone(), count))
     }
 }
 
@@ -199,6 +234,14 @@ impl BlockLayout for Buffer {
     fn all_bytes(&self, ranks: usize) -> u64 {
         let bytes = Buffer::bytes(self).map_or(0, |bytes| bytes as u64);
         bytes.saturating_mul(ranks as u64)
+    }
+
+    fn element_bytes(&self) -> usize {
+        self.datatype().size()
+    }
+
+    fn types(&self, _at: usize) -> Option<(Datatype, u64)> {
+        Some((self.datatype().clone(), self.count() as u64))
     }
 }
 

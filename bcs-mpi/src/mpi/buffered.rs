@@ -12,6 +12,7 @@ use super::request::{CompletionHandler, CompletionKind};
 use super::{Buffer, Comm, Process, Request, Status};
 use crate::bcs::{self, RequestOutcome, gather};
 use crate::call_site;
+use crate::checked::UsedMemory;
 use crate::endpoint::{AsyncOperation, OperationContext, OperationId};
 use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
 use crate::transport::TransportHandle;
@@ -233,6 +234,10 @@ impl Comm {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         self.usable(&operation)?;
         let piece = data.piece(&operation)?;
+        if self.process().is_checked() {
+            let memory = UsedMemory::reads(piece.clone(), data.datatype().size());
+            self.check_use(&operation, &memory, site)?;
+        }
         let len = piece.len();
         let buffer = self.buffer_in_use();
         self.process().register_buffer(&buffer);

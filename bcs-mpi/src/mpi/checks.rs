@@ -1,12 +1,15 @@
 //! The checks of calls in a checked job ([`crate::checked`]): the types of messages, and whether
 //! the members of a communicator call the same.
 
+use super::blocks::Blocks;
+use super::compared_blocks::{ComparedBlocks, signature_of_all};
 use super::datatype::{Datatype, PrefixSignature};
 use super::error::{ErrorClass, FailedReceive, Operation, Result};
 use super::op::AnyOp;
 use super::{Buffer, Comm, Process, Status};
 use crate::bcs::{Blocking, DataView, RequestOutcome};
-use crate::checked::{self, AnnouncedCall, CallPredecessor, JobChecks};
+use crate::checked::{self, AnnouncedCall, CallPredecessor, JobChecks, ReportSubject};
+use crate::foreign;
 use crate::recording::Site;
 use bcs_core::check_bits::CheckBits;
 use bcs_core::reduction::Op;
@@ -29,7 +32,8 @@ impl ExpectedReceive {
         Self {
             datatype: data.datatype().clone(),
             span: span_of(data),
-            site,
+            // The type is compared in a later call.
+            site: foreign::site(site),
         }
     }
 }
@@ -66,12 +70,18 @@ fn check_visible(span: Option<Span>, operation: &Operation) -> Result<()> {
 }
 
 /// The arguments of a collective that are the same at all members.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct CommonArguments<'a> {
     data: Option<&'a Buffer>,
+    /// The number that stands for all blocks at each member, if the data are one of these.
+    all_blocks: Option<u64>,
     op: Option<&'a AnyOp>,
     /// The caller waits for its neighbours only.
     apart: bool,
+    /// Lengths may differ: only the basic type is compared.
+    lengths_differ: bool,
+    /// The blocks that are compared with those of other members.
+    blocks: ComparedBlocks,
 }
 
 /// An operation of the program. Ranks know of it only that it is one.
@@ -81,13 +91,20 @@ impl<'a> CommonArguments<'a> {
     /// Compares only the call and its root.
     pub(super) const NOTHING: Self = Self {
         data: None,
+        all_blocks: None,
         op: None,
         apart: false,
+        lengths_differ: false,
+        blocks: ComparedBlocks::NONE,
     };
     /// Compares the same among neighbours, who do not hold up others.
     pub(super) const AMONG_NEIGHBORS: Self = Self {
+        data: None,
+        all_blocks: None,
+        op: None,
         apart: true,
-        ..Self::NOTHING
+        lengths_differ: false,
+        blocks: ComparedBlocks::NONE,
     };
 
     /// Compares the types of this buffer.
@@ -97,6 +114,31 @@ impl<'a> CommonArguments<'a> {
             data,
             ..Self::NOTHING
         }
+    }
+
+    /// Compares the basic type of blocks whose lengths may differ. All members that give or take
+    /// data of a gather, a scatter or an allgather must have the same.
+    pub(super) fn of_any_length(data: Option<&'a Buffer>) -> Self {
+        Self {
+            data,
+            lengths_differ: true,
+            ..Self::NOTHING
+        }
+    }
+
+    /// Compares all blocks of an allgather, which are the same at all members. `typical` describes
+    /// one of them.
+    pub(super) fn of_all_blocks(blocks: &Blocks<'_>, typical: Option<&'a Buffer>) -> Self {
+        Self {
+            data: typical,
+            all_blocks: Some(signature_of_all(blocks, blocks.counts.len())),
+            ..Self::NOTHING
+        }
+    }
+
+    /// Compares these blocks, too.
+    pub(super) fn with(self, blocks: ComparedBlocks) -> Self {
+        Self { blocks, ..self }
     }
 
     /// Compares the operation, too.
@@ -114,8 +156,15 @@ impl<'a> CommonArguments<'a> {
     }
 
     fn signature(&self) -> u64 {
+        if let Some(all) = self.all_blocks {
+            return all;
+        }
         let signature = self.data.and_then(|data| {
             let one = data.datatype().signature()?;
+            if self.lengths_differ {
+                let is_basic = data.count() > 0 && data.datatype().elementary().is_some();
+                return is_basic.then(|| one.word().max(1));
+            }
             Some(one.repeated(data.count() as u64).word().max(1))
         });
         signature.unwrap_or(0)
@@ -123,7 +172,7 @@ impl<'a> CommonArguments<'a> {
 }
 
 /// "MPI_Send of MPI_DOUBLE at src/main.rs:17"
-fn described(call: &str, datatype: Option<&Datatype>, site: Site) -> String {
+pub(super) fn described(call: &str, datatype: Option<&Datatype>, site: Site) -> String {
     let of = datatype.map_or_else(String::new, |datatype| {
         let (name, types) = (datatype.name(), datatype.basic_types());
         match name.is_empty() || name == types {
@@ -182,7 +231,7 @@ impl Process {
 
     /// Compares this rank's calls with those of the member before it, as far as that was not done.
     /// `name` returns the name of a world rank.
-    fn compare(
+    pub(super) fn compare(
         &self,
         checked: &JobChecks,
         circle: CallPredecessor,
@@ -196,21 +245,26 @@ impl Process {
             if found.is_err() || own.agrees_with(&other) {
                 continue;
             }
-            let (_, before) = circle;
+            let before = circle.member;
             let theirs = checked.kinds.heard_of(endpoint, before, other.kind);
             let (mine, theirs) = (
                 called(&own, checked.kinds.own(own.kind)),
                 called(&other, theirs),
             );
-            let reason = format!(
-                "the ranks of the communicator do not call the same: rank {} is at {theirs}, and this one, rank {}, at \
-                 {mine}",
-                name(&before),
-                name(&self.world_rank()),
-            );
-            let class = match own.root == other.root {
-                true => ErrorClass::Other,
-                false => ErrorClass::Root,
+            let (them, me) = (name(&before), name(&self.world_rank()));
+            let reason = match circle.subject {
+                ReportSubject::Call => format!(
+                    "the ranks of the communicator do not call the same: rank {them} is at {theirs}, and this one, \
+                     rank {me}, at {mine}"
+                ),
+                ReportSubject::Block => format!(
+                    "the types of a block differ: rank {them} gives {theirs}, and this one, rank {me}, takes {mine}"
+                ),
+            };
+            let class = match (circle.subject, own.root == other.root) {
+                (ReportSubject::Block, _) => ErrorClass::Type,
+                (ReportSubject::Call, true) => ErrorClass::Other,
+                (ReportSubject::Call, false) => ErrorClass::Root,
             };
             found = Err(operation.error(class, reason));
         }
@@ -219,7 +273,7 @@ impl Process {
 }
 
 /// "MPI_Bcast of MPI_DOUBLE at src/main.rs:17, with root 1, 32 bytes"
-fn called(call: &AnnouncedCall, kind: Option<String>) -> String {
+pub(super) fn called(call: &AnnouncedCall, kind: Option<String>) -> String {
     let mut text = kind.unwrap_or_else(|| "a call of which no more is known".to_owned());
     if let Ok(root) = u32::try_from(call.root) {
         text += &format!(" with root {root}");
@@ -338,6 +392,27 @@ impl Comm {
         Err(error)
     }
 
+    /// Compares the calls and blocks of this communicator that were not compared yet, before this
+    /// rank waits for a collective that it has started. Reports that have not come are waited for
+    /// if the caller `waits`: the others have to start it, too.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn compare_open_calls(&self, waits: Blocking, operation: Operation) -> Result<()> {
+        let process = self.process();
+        let Some(checked) = process.checked() else {
+            return Ok(());
+        };
+        let open = checked.calls.open();
+        let here = open.into_iter().filter(|it| it.context == self.0.context);
+        let mut agreed = Ok(());
+        for circle in here {
+            let name = |rank: &u32| member_name(self.members(), *rank);
+            let found = process.compare(checked, circle, waits, operation, name);
+            agreed = agreed.and(found);
+        }
+        agreed
+    }
+
     /// Announces this rank's call, and checks whether the member before it in the communicator
     /// calls the same.
     #[cold]
@@ -356,9 +431,11 @@ impl Comm {
         };
         let operation = Operation::plain(call);
         self.usable(&operation)?;
+        let waits_for_all = blocking == Blocking::Yes && !self.is_inter();
+        checked.order.collective(call, waits_for_all, members);
         check_visible(alike.data.and_then(span_of), &operation)?;
         let (me, size) = (self.0.group.me, members.len());
-        if size == 1 || !checked::may_tell(process.endpoint()) {
+        if !checked::may_tell(process.endpoint()) {
             return Ok(());
         }
         let waits = match alike.apart {
@@ -370,6 +447,10 @@ impl Comm {
             true => (None, CommonArguments::NOTHING),
             false => (root, alike),
         };
+        let name = call;
+        if size == 1 {
+            return self.compare_blocks(checked, &alike.blocks, blocking, (name, site));
+        }
         let datatype = alike.data.map(Buffer::datatype);
         let types = datatype.map_or(0, Datatype::key);
         let named = AnnouncedCall::new(call);
@@ -383,14 +464,25 @@ impl Comm {
             ..named
         };
         let (before, next) = (members[(me + size - 1) % size], members[(me + 1) % size]);
-        let circle = (self.0.context, before);
-        checked.kinds.tell(process.endpoint(), next, call.kind);
-        checked.calls.tell(process.endpoint(), circle, next, call);
-        let _at = crate::call_site::enter(site);
-        let name = |rank: &u32| {
-            let place = members.iter().position(|member| member == rank);
-            place.unwrap_or(*rank as usize).to_string()
+        let circle = CallPredecessor {
+            context: self.0.context,
+            member: before,
+            subject: ReportSubject::Call,
         };
-        process.compare(checked, circle, waits, operation, name)
+        checked.kinds.tell(process.endpoint(), next, call.kind);
+        let subject = (circle.context, circle.subject);
+        checked.calls.tell(process.endpoint(), subject, next, call);
+        checked.calls.expect(circle, call);
+        self.report_blocks(checked, &alike.blocks, name, site);
+        let _at = crate::call_site::enter(site);
+        let member = |rank: &u32| member_name(members, *rank);
+        process.compare(checked, circle, waits, operation, member)?;
+        self.compare_blocks(checked, &alike.blocks, blocking, (name, site))
     }
+}
+
+/// Returns how a rank of the world is called in a communicator with these members.
+pub(super) fn member_name(members: &[u32], rank: u32) -> String {
+    let place = members.iter().position(|&member| member == rank);
+    place.unwrap_or(rank as usize).to_string()
 }

@@ -7,6 +7,7 @@ use super::group::as_rank;
 use super::info::{DEFAULT_MEMORY_KINDS, Info, MEMORY_KINDS};
 pub use super::objects::handles::Comm;
 use super::objects::members::Peers;
+use super::objects::single_contexts::is_made_for_one;
 use super::{Comparison, Group, Process, Status};
 use crate::call_site;
 use crate::recording::Site;
@@ -124,6 +125,12 @@ impl Comm {
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.0.process
+    }
+
+    /// Returns whether the program has made it for this rank alone. No other rank knows of it.
+    #[must_use]
+    pub fn is_made_for_one(&self) -> bool {
+        is_made_for_one(self.0.context)
     }
 
     /// Returns whether this rank is the only member. Collectives need no communication then.

@@ -28,8 +28,9 @@ use super::objects::group_families::GroupFamilies;
 use super::objects::handles::CommState;
 use super::objects::invalid_calls::InvalidCalls;
 use super::objects::members::Members;
+use super::objects::properties::ObjectProperties;
 use super::point_to_point::MessageCall;
-use super::{Buffer, Comm, Group, Request, Result};
+use super::{Buffer, Comm, Group, Process, Request, Result};
 use crate::call_site;
 use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
 use bcs_core::reduction::Datatype;
@@ -77,6 +78,20 @@ impl AgreementGroup {
         // SAFETY: the words are borrowed until the send is done, in the next line.
         let sent = unsafe { self.send(mine, other) };
         settle([received, sent])
+    }
+
+    /// Receives words from a rank, or from any. Returns the rank.
+    pub(super) fn receive_words(&self, words: &mut [u64], from: i32) -> Result<i32> {
+        // SAFETY: the words are borrowed until the receive is done, in the next line.
+        let received = unsafe { self.receive(words, from) };
+        Ok(received?.wait_unrecorded()?.source)
+    }
+
+    /// In a group of two: sends words to the other member.
+    pub(super) fn send_to_other(&self, words: &[u64]) -> Result<()> {
+        // SAFETY: the words are borrowed until the send is done, in the next line.
+        let sent = unsafe { self.send(words, 1 - self.comm.rank()) };
+        settle([sent])
     }
 
     /// Computes the bitwise or of all members' words.
@@ -219,15 +234,28 @@ impl Comm {
         group: Members,
         family: &Arc<CommFamily>,
     ) -> Self {
-        Self(Arc::new(CommState {
-            process: self.process().clone(),
-            context: self.0.context | added,
+        let context = self.0.context | added;
+        self.process().messages_only(context, group, family.clone())
+    }
+}
+
+impl Process {
+    /// Returns a communicator of a group for messages only, with a context that no NIC has to know.
+    pub(super) fn messages_only(
+        self: &Arc<Self>,
+        context: u32,
+        group: Members,
+        family: Arc<CommFamily>,
+    ) -> Comm {
+        Comm(Arc::new(CommState {
+            process: self.clone(),
+            context,
             group,
             remote: None,
-            family: family.clone(),
+            family,
             origin: None,
             freed: AtomicBool::new(false),
-            properties: Arc::new(self.0.properties.inherited()),
+            properties: Arc::new(ObjectProperties::named("")),
             topology: None,
             has_local_members: OnceLock::new(),
             group_families: GroupFamilies::default(),

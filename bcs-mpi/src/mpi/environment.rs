@@ -73,3 +73,10 @@ pub fn processor_name() -> String {
 pub fn wtick() -> f64 {
     1e-9
 }
+
+/// Returns " at program+0x11b9" for the return address of a call, if its file is known. `bcs run`
+/// prints the line of the source instead.
+#[must_use]
+pub fn describe_address(address: u64) -> String {
+    crate::checked::describe_address(address)
+}

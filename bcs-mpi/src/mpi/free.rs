@@ -14,11 +14,12 @@ impl Comm {
     pub fn free(&self) -> Result<()> {
         let operation = Operation::plain("MPI_Comm_free");
         self.usable(&operation)?;
-        if self.0.context == 0 {
+        if self.process().is_world(self.0.context) {
             return Err(operation.error(ErrorClass::Comm, "the world cannot be freed"));
         }
         self.delete_attributes()?;
         self.0.freed.store(true, Ordering::Relaxed);
+        self.process().forget_parent(self);
         Ok(())
     }
 }

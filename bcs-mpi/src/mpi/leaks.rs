@@ -35,6 +35,19 @@ impl Process {
         }
     }
 
+    /// Records that the program leaks an object, which it got from a call at that address. Objects
+    /// that this library counts itself get the place alone.
+    pub fn note_leaked_object(&self, object: LeakedObject, address: u64) {
+        let mut left = lockstep::lock(&self.leaks);
+        left.add_place(PostedOperation::Object(object), Site::Address(address));
+        match object {
+            LeakedObject::Datatype | LeakedObject::Operation | LeakedObject::Persistent => {}
+            LeakedObject::Group | LeakedObject::Window | LeakedObject::SingleMember => {
+                left.add(Leak::Object(object), 1);
+            }
+        }
+    }
+
     /// Returns the posted operations that a leaked request stands for.
     fn posted(&self, request: crate::bcs::Request) -> Vec<PostedOperation> {
         let told = self.endpoint.bcs_wait_state(request);

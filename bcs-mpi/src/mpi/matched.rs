@@ -6,6 +6,7 @@ use super::error::{ErrorClass, Operation, Peer};
 use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
 use crate::bcs::{Blocking, MatchedMessage};
 use crate::call_site;
+use crate::checked::UsedMemory;
 use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
 
 /// A message that a matched probe found (`MPI_Message`). Once it is received it is
@@ -125,17 +126,15 @@ impl Message {
                 return Err(operation.error(ErrorClass::Request, reason));
             }
         };
+        let memory = || UsedMemory::writes(into.clone(), data.datatype().size());
+        let claims = comm.claimed(&operation, memory, site)?;
         let endpoint = comm.process().endpoint();
         let posted = endpoint.bcs_recv_extracted(extracted, into);
         let request = posted.map_err(exhausted(&operation))?;
         self.content = Content::Null;
-        Ok(Request::posted(
-            request,
-            comm.receiving(data, site),
-            &comm,
-            &operation,
-            recorded,
-        ))
+        let what = comm.receiving(data, site);
+        let request = Request::posted(request, what, &comm, &operation, recorded);
+        Ok(request.holding(claims))
     }
 
     /// `MPI_Mrecv`: receives the message. After an error in an argument the message can still be

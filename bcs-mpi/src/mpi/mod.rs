@@ -18,6 +18,7 @@
 //! | [`create`](Comm::split), [`create_group`](Comm::create_group), [`create_from_group`](Process::create_from_group), [`duplication`](Comm::idup), [`free`](Comm::free) | how communicators come and go (7.4) |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`intercommunicator`](Comm::intercomm_create) | communicators of two groups that talk to each other (7.6) |
+//! | [`spawn`] | processes that processes start, ports (chapter 11.8, 11.9) |
 //! | [`neighborhood`](Comm::neighbor_alltoall) | grids and graphs, and collectives among neighbours (chapter 8) |
 //! | [`window`] | one-sided communication (chapter 12) |
 //! | [`persistent`] | messages and collectives to be started again (3.9, 6.13) |
@@ -59,13 +60,17 @@
 
 mod account;
 pub mod attributes;
+mod block_checks;
 mod blocks;
 pub mod buffer;
+mod buffer_claims;
 pub mod buffered;
 mod call_records;
+mod checked_windows;
 mod checks;
 mod collective;
 pub mod comm;
+mod compared_blocks;
 mod constants;
 mod create;
 mod create_from_group;
@@ -95,6 +100,7 @@ mod point_to_point;
 mod probe;
 pub mod process;
 pub mod request;
+pub mod spawn;
 pub mod statistics;
 pub mod status;
 mod this_rank;
@@ -119,5 +125,6 @@ pub use objects::handles::{Comm, Process};
 pub use op::{AnyOp, UserOp, reduce_local};
 pub use persistent::{PartitionedMessage, Persistent};
 pub use request::Request;
+pub use spawn::{Command, SpawnOutcome};
 pub use status::Status;
 pub use threads::ThreadLevel;

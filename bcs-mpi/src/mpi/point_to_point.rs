@@ -1,6 +1,7 @@
 //! Messages (MPI 5.0, chapter 3).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::buffer_claims::BufferClaims;
 use super::checks::ExpectedReceive;
 use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
@@ -11,11 +12,13 @@ use crate::bcs::{
     gather,
 };
 use crate::call_site;
+use crate::checked::UsedMemory;
 use crate::recording::{
     CallStart, CallTiming, DeliveredMessage, Primitive, RecordedOperation, Site,
 };
 use bcs_core::check_bits::CheckBits;
 use bcs_core::request::RequestFailure;
+use std::sync::Arc;
 
 /// A call that posts a message: its name, its row in the MDS, and its mode if it sends.
 #[derive(Clone, Copy)]
@@ -81,6 +84,9 @@ impl Comm {
         if self.process().is_checked() {
             self.check_sent_data(data, operation)?;
             mark = self.mark(like, destination, operation.call, site);
+            if let Some(checked) = self.process().checked() {
+                checked.order.release();
+            }
         }
         Ok(OutgoingMessage {
             context: self.0.context,
@@ -100,6 +106,20 @@ impl Comm {
         }
     }
 
+    /// Claims the buffer of a message in a checked job.
+    #[inline(always)]
+    pub(super) fn claimed(
+        &self,
+        operation: &Operation,
+        memory: impl FnOnce() -> UsedMemory,
+        site: Site,
+    ) -> Result<Option<Arc<BufferClaims>>> {
+        if !self.process().is_checked() {
+            return Ok(None);
+        }
+        self.claim(operation, vec![memory()], site, true).map(Some)
+    }
+
     #[track_caller]
     pub(super) fn post_send(
         &self,
@@ -112,7 +132,8 @@ impl Comm {
         self.post_send_at(call, recorded, (data, data), (to, tag), Site::here())
     }
 
-    /// Posts a send at this place of data which have, or stand for, types like these.
+    /// Posts a send at this place of data which have, or stand for, types like these. Data that
+    /// only stand for them are a copy of the library's.
     pub(super) fn post_send_at(
         &self,
         call: MessageCall,
@@ -123,22 +144,26 @@ impl Comm {
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         self.usable(&operation)?;
+        let is_copy = !std::ptr::eq(data, like);
         let data = data.piece(&operation)?;
         if to == PROC_NULL {
             checked_tag(tag, &operation)?;
             return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
         }
         let message = self.message((&data, like), (to, tag), &operation, site)?;
+        let claims = match is_copy {
+            true => None,
+            false => {
+                let memory = || UsedMemory::reads(data.clone(), like.datatype().size());
+                self.claimed(&operation, memory, site)?
+            }
+        };
         let posted = self.process().endpoint().bcs_send(call.mode, &message);
         let request = posted.map_err(exhausted(&operation))?;
         self.tell_posted(&mut recorded.begun, &message);
-        Ok(Request::posted(
-            request,
-            CompletionKind::Nothing,
-            self,
-            &operation,
-            recorded,
-        ))
+        let what = CompletionKind::Nothing;
+        let request = Request::posted(request, what, self, &operation, recorded);
+        Ok(request.holding(claims))
     }
 
     #[track_caller]
@@ -169,21 +194,24 @@ impl Comm {
             return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
         }
         let pattern = self.pattern(from, tag, &operation)?;
+        let memory = || UsedMemory::writes(into.clone(), data.datatype().size());
+        let claims = self.claimed(&operation, memory, site)?;
         let (endpoint, mut outcome) = (self.process().endpoint(), RequestOutcome::NOTHING);
         let posted = endpoint.bcs_recv(pattern, &into, &mut outcome);
-        match posted.map_err(exhausted(&operation))? {
+        let request = match posted.map_err(exhausted(&operation))? {
             ReceiveOutcome::Received if outcome.is_plain() && recorded.begun.is_unknown() => {
-                Ok(Request::from_status(self.status_of(&outcome)))
+                Request::from_status(self.status_of(&outcome))
             }
             ReceiveOutcome::Received => {
                 let answer = self.status_into(&outcome, &operation, data, site);
-                Ok(Request::received(answer, &outcome, self, recorded))
+                Request::received(answer, &outcome, self, recorded)
             }
             ReceiveOutcome::Posted(request) => {
                 let what = self.receiving(data, site);
-                Ok(Request::posted(request, what, self, &operation, recorded))
+                Request::posted(request, what, self, &operation, recorded)
             }
-        }
+        };
+        Ok(request.holding(claims))
     }
 
     /// Records for the MDS that a message was posted.
@@ -217,6 +245,10 @@ impl Comm {
                     return checked_tag(tag, &operation).map(|_| ());
                 }
                 let message = self.message((&piece, data), (to, tag), &operation, site)?;
+                if self.process().is_checked() {
+                    let memory = UsedMemory::reads(piece.clone(), data.datatype().size());
+                    self.check_use(&operation, &memory, site)?;
+                }
                 let posted = match endpoint.bcs_send_now(call.mode, &message) {
                     SendAttempt::Done => None,
                     SendAttempt::Posted(posted) => Some(posted),
@@ -261,6 +293,10 @@ impl Comm {
                 return Ok(Status::PROC_NULL);
             }
             let pattern = self.pattern(from, tag, &operation)?;
+            if self.process().is_checked() {
+                let memory = UsedMemory::writes(into.clone(), data.datatype().size());
+                self.check_use(&operation, &memory, site)?;
+            }
             let told = RecordedOperation::part(begun);
             let mut outcome = RequestOutcome::NOTHING;
             if !endpoint.bcs_recv_now(&pattern, &into, &mut outcome) {
@@ -446,6 +482,10 @@ impl Comm {
             return Ok(None);
         }
         let message = self.message((piece, data), (to, out_tag), operation, site)?;
+        if self.process().is_checked() {
+            let memory = UsedMemory::writes(piece.clone(), data.datatype().size());
+            self.check_use(operation, &memory, site)?;
+        }
         let called = (SENDRECV_REPLACE.primitive, CallTiming::Waits);
         let _at = call_site::enter(site);
         let answer = self.record_call(called, operation, |begun| {

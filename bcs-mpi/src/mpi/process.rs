@@ -1,6 +1,7 @@
 //! This rank: initialise, finalise, abort (MPI 5.0, 11.2 and 9.7).
 
 use super::account::AttachedBuffer;
+use super::checked_windows::CheckedWindows;
 use super::environment;
 use super::error::{Error, ErrorClass, Operation, Result};
 use super::objects::closing_contexts::ClosingContext;
@@ -13,6 +14,7 @@ use super::objects::lent_functions::ReturnedFunctions;
 use super::objects::members::Members;
 use super::objects::properties::ObjectProperties;
 use super::objects::single_contexts::{ITSELF, SingleContexts};
+use super::objects::universe::{RankStart, UniverseState};
 use super::objects::user_error_codes::ErrorCodes;
 use super::threads::ThreadLevel;
 use super::topology::Topology;
@@ -28,7 +30,7 @@ use crate::send_sites::SendSites;
 use crate::shared_memory::SharedMemory;
 use crate::transport::smartmap::Slots;
 use bcs_core::job::handshake::FromRank;
-use bcs_core::job::{Placement, Settings};
+use bcs_core::job::{Placement, RankAnswer, RankRequest, Settings};
 use bcs_core::limits::DEFAULT_EAGER_LIMIT;
 use bcs_core::lockstep;
 use bcs_core::mapped_code::MappedCode;
@@ -48,6 +50,7 @@ impl Process {
     pub fn init() -> Result<Arc<Self>> {
         let process = Self::found()?;
         environment::set_process(&process);
+        process.join_universe()?;
         let parents = Arc::downgrade(&process);
         forked::guard(move || {
             if let Some(process) = parents.upgrade() {
@@ -110,7 +113,7 @@ impl Process {
         let slots = slots(&welcome.placement, welcome.rank, link.clone());
         let place = place(&welcome.placement, welcome.rank);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        if place.local_ranks as usize > cores {
+        if place.local.starting() as usize > cores {
             // Cores are assigned by world rank, because several nodes may be on this machine.
             let sharers = welcome.placement.ranks() / cores;
             home_core::set_home_core(welcome.rank as usize, sharers);
@@ -119,10 +122,17 @@ impl Process {
         }
         let recording = Recording::new(record, memory.page.clone());
         let endpoint = Endpoint::new(memory, place, welcome.settings);
+        let start = RankStart {
+            application: Some(welcome.application),
+            universe_size: welcome.universe_size,
+            job: welcome.job,
+            spawned: welcome.spawned,
+        };
+        let placement = welcome.placement;
         Ok(Self::with_slots(
             endpoint,
-            welcome.placement,
-            Some(link),
+            placement,
+            (start, Some(link)),
             slots,
             recording,
         ))
@@ -136,7 +146,14 @@ impl Process {
         recording: Recording,
     ) -> Arc<Self> {
         let link = link.map(Arc::new);
-        Self::with_slots(endpoint, placement, link, Slots::alone(), recording)
+        let start = RankStart::default();
+        Self::with_slots(
+            endpoint,
+            placement,
+            (start, link),
+            Slots::alone(),
+            recording,
+        )
     }
 
     /// Makes a rank whose memory its host has made: the simulator runs ranks as threads of one
@@ -156,7 +173,7 @@ impl Process {
     fn with_slots(
         endpoint: Endpoint,
         placement: Placement,
-        link: Option<Arc<NodeManagerLink>>,
+        (start, link): (RankStart, Option<Arc<NodeManagerLink>>),
         slots: Slots,
         recording: Recording,
     ) -> Arc<Self> {
@@ -165,7 +182,7 @@ impl Process {
         link.iter().for_each(|link| endpoint.report_to(link));
         let held_contexts = HeldContextIds::new();
         let checked = endpoint.settings().checked;
-        let checked = checked.then(|| Box::new(JobChecks::new(placement.ranks())));
+        let checked = checked.then(|| Box::new(JobChecks::new(placement.capacity())));
         let world_family = CommFamily::new(held_contexts.clone(), placement.ranks(), None);
         Arc::new(Self {
             endpoint,
@@ -174,9 +191,11 @@ impl Process {
             slots,
             recording,
             checked,
+            checked_windows: CheckedWindows::default(),
             world_family,
             pair_families: GroupFamilies::default(),
             held_contexts,
+            universe: UniverseState::new(start),
             finalized: AtomicBool::new(false),
             single_contexts: SingleContexts::default(),
             part_tags: Arc::default(),
@@ -197,12 +216,19 @@ impl Process {
     /// Returns `MPI_COMM_WORLD`.
     #[must_use]
     pub fn world(self: &Arc<Self>) -> Comm {
-        let ranks = u32::try_from(self.placement.ranks()).expect("MAX_RANKS fits u32");
+        let (context, group, family) = match self.universe.world.get() {
+            Some(world) => (world.context, world.group.clone(), world.family.clone()),
+            None => {
+                let ranks = u32::try_from(self.placement.ranks()).expect("MAX_RANKS fits u32");
+                let group = Members::new((0..ranks).collect(), self.world_rank() as usize);
+                (0, group, self.world_family.clone())
+            }
+        };
         Comm(Arc::new(CommState {
             process: self.clone(),
-            context: 0,
-            group: Members::new((0..ranks).collect(), self.world_rank() as usize),
-            family: self.world_family.clone(),
+            context,
+            group,
+            family,
             remote: None,
             origin: None,
             freed: AtomicBool::new(false),
@@ -255,7 +281,31 @@ impl Process {
         self.part_tags.leave(left);
     }
 
-    /// Returns the rank's number in the world.
+    /// Returns whether a context is that of this rank's world.
+    pub(super) fn is_world(&self, context: u32) -> bool {
+        let own = self.universe.world.get();
+        context == own.map_or(0, |world| world.context)
+    }
+
+    /// Asks the launcher for something, and waits for its answer.
+    pub(super) fn ask_launcher(
+        &self,
+        request: RankRequest,
+    ) -> std::result::Result<RankAnswer, String> {
+        let Some(link) = &self.link else {
+            let why = "no launcher has started this process: `bcs run -n 1 PROGRAM` starts it so";
+            return Err(why.to_owned());
+        };
+        link.ask(request).map_err(|error| error.to_string())
+    }
+
+    /// Waits until all buffered messages of this rank are sent.
+    pub(super) fn flush_buffers(&self) {
+        self.buffers().iter().for_each(AttachedBuffer::flush);
+    }
+
+    /// Returns the rank's number in the job. For ranks that start with it this is their rank in the
+    /// world.
     #[must_use]
     pub fn world_rank(&self) -> u32 {
         self.endpoint.place().rank
@@ -534,15 +584,11 @@ pub(crate) fn place(placement: &Placement, rank: u32) -> RankLocation {
     let node = placement
         .node_of(rank)
         .expect("the rank is one of the job's");
-    let local = placement.ranks_of(node);
-    let first_local = local.clone().next().expect("this one is there");
-    let number = |ranks| u32::try_from(ranks).expect("MAX_RANKS fits u32");
     RankLocation {
         rank,
         node,
-        local_ranks: number(local.count()),
-        first_local,
-        ranks: number(placement.ranks()),
+        local: placement.node_ranks(node),
+        ranks: u32::try_from(placement.ranks()).expect("MAX_RANKS fits u32"),
     }
 }
 

@@ -18,6 +18,13 @@ use crate::mpi::{Buffer, Comm, Group, PROC_NULL, ROOT, Result};
 #[derive(Clone, Debug)]
 pub struct Intercommunicator(Comm);
 
+impl Intercommunicator {
+    /// Makes the typed handle of an intercommunicator.
+    pub(crate) fn over(comm: Comm) -> Self {
+        Self(comm)
+    }
+}
+
 /// The place of the root of a collective between two groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {

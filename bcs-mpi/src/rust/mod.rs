@@ -23,6 +23,7 @@ pub(crate) mod scoped_messages;
 pub(crate) mod section;
 mod shape;
 pub(crate) mod single_values;
+pub(crate) mod spawning;
 pub(crate) mod unchecked_memory;
 pub(crate) mod universe;
 pub(crate) mod views;

@@ -35,6 +35,8 @@ impl<G> Locality<G> {
 pub(crate) struct Context {
     /// The number of the next collective.
     pub(crate) sequence: u64,
+    /// Whether the library has made it for itself, and keeps it to the end.
+    pub(crate) stays: bool,
     /// Members on this rank's node, and all of them.
     pub(crate) local: u32,
     pub(crate) size: u32,

@@ -4,20 +4,20 @@
 //! |---|---|
 //! | `schedule.rs`, `sends.rs` | schedules under way: messages of both transports, and steps between them |
 //! | `plan.rs`, `one_round.rs`, `members.rs` | what is to be posted |
-//! | `hierarchical_alltoall` | blocks that go by the leaders of nodes |
+//! | `blocks_by_leaders` | blocks that go by the leaders of nodes |
 //! | `context.rs` | contexts: members, numbers, groups |
 
+mod blocks_by_leaders;
 mod context;
-mod hierarchical_alltoall;
 mod members;
 mod one_round;
 mod plan;
 mod schedule;
 mod sends;
 
+pub use blocks_by_leaders::MembersByNode;
+pub(crate) use blocks_by_leaders::{BlocksByLeaders, LeaderBlocks};
 pub(crate) use context::{Context, Contexts, Locality};
-pub(crate) use hierarchical_alltoall::HierarchicalAlltoall;
-pub use hierarchical_alltoall::MembersByNode;
 pub use members::Members;
 pub(crate) use one_round::{OneRound, RoundBlocks};
 pub(crate) use plan::Plan;

@@ -1,6 +1,6 @@
 //! Collectives of one round, which become messages or an exchange of the members.
 
-use super::hierarchical_alltoall::{HierarchicalAlltoall, MembersByNode};
+use super::blocks_by_leaders::{BlocksByLeaders, LeaderBlocks, MembersByNode};
 use super::members::Members;
 use super::plan::Plan;
 use crate::data::{DataView, DataViews, Scratch};
@@ -72,22 +72,36 @@ impl OneRound {
         CalledCollective::Messages(self.what, self.root.map(|root| members.world[root]))
     }
 
+    /// Returns whether each member gives the same to all that take from it.
+    #[inline]
+    pub(crate) fn gives_the_same(&self) -> bool {
+        self.what.gives_the_same()
+    }
+
     /// Returns the part that goes by the leaders of nodes, unless blocks go `one_by_one`.
     fn hierarchy(
         &mut self,
         members: Members<'_>,
         one_by_one: bool,
-    ) -> Option<Box<HierarchicalAlltoall>> {
+    ) -> Option<Box<BlocksByLeaders>> {
         let nodes = self.nodes.take()?;
-        let (RoundBlocks::Each(out), RoundBlocks::Each(into)) = (&self.out, &self.into) else {
-            return None;
-        };
         let all = |blocks: &DataViews| -> Vec<DataView> {
             let places = 0..members.world.len();
             places.map(|place| blocks.of(place)).collect()
         };
-        let hierarchy =
-            HierarchicalAlltoall::new(nodes, members, &all(out), &all(into), one_by_one);
+        let RoundBlocks::Each(into) = &self.into else {
+            return None;
+        };
+        let each;
+        let out = match &self.out {
+            RoundBlocks::Each(out) => {
+                each = all(out);
+                LeaderBlocks::Each(&each)
+            }
+            RoundBlocks::Same(out) => LeaderBlocks::Same(out),
+            RoundBlocks::Nothing | RoundBlocks::One(..) => return None,
+        };
+        let hierarchy = BlocksByLeaders::new(nodes, members, out, &all(into), one_by_one);
         Some(Box::new(hierarchy))
     }
 

@@ -1,6 +1,6 @@
 //! Plans: schedules that are to be posted.
 
-use super::hierarchical_alltoall::HierarchicalAlltoall;
+use super::blocks_by_leaders::BlocksByLeaders;
 use crate::data::{self, DataView, LOCAL_SMALL_PIECE_BYTES, LONG_BYTES, Scratch};
 use crate::steps::{CollectiveArguments, LocalStep, Round};
 use bcs_core::descriptor::InvalidCall;
@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     /// must be posted with the schedule.
     pub(crate) part: Option<CollectiveArguments>,
     /// The part that goes by the leaders of nodes, beside the rounds.
-    pub(crate) hierarchy: Option<Box<HierarchicalAlltoall>>,
+    pub(crate) hierarchy: Option<Box<BlocksByLeaders>>,
     pub(crate) scratch: Scratch,
     /// The rank's call had a wrong argument: its messages are empty, and their mark holds this.
     pub(crate) invalid: Option<InvalidCall>,

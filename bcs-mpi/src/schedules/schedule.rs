@@ -34,7 +34,7 @@
 //! **Bound.** A schedule is posted only if there are request slots for all its sends and its first
 //! round; otherwise nothing of it is posted. Later rounds wait for slots.
 
-use super::hierarchical_alltoall::{AlltoallProgress, HierarchicalAlltoall};
+use super::blocks_by_leaders::{BlocksByLeaders, LeaderProgress};
 use super::sends::Sends;
 use crate::data::{DataView, Scratch};
 use crate::steps::{LocalStep, Round};
@@ -70,7 +70,7 @@ pub(crate) struct Schedule {
     /// The steps after this round.
     then: Vec<LocalStep>,
     rounds: VecDeque<Round>,
-    hierarchy: Option<Box<HierarchicalAlltoall>>,
+    hierarchy: Option<Box<BlocksByLeaders>>,
     scratch: Scratch,
     failed: Option<RequestOutcome>,
     /// Steps of it are being done without the lock.
@@ -250,7 +250,7 @@ impl Schedule {
     pub(crate) fn new(
         (context, tag): (u32, i32),
         rounds: VecDeque<Round>,
-        hierarchy: Option<Box<HierarchicalAlltoall>>,
+        hierarchy: Option<Box<BlocksByLeaders>>,
         scratch: Scratch,
     ) -> Self {
         Self {
@@ -378,9 +378,9 @@ impl Schedule {
         let came = hierarchy.advance(roads, posted);
         self.failed = self.failed.take().or(hierarchy.failure());
         match came {
-            AlltoallProgress::Waits => return false,
-            AlltoallProgress::Over(None) => {}
-            AlltoallProgress::Over(Some((sends, round))) => {
+            LeaderProgress::Waits => return false,
+            LeaderProgress::Over(None) => {}
+            LeaderProgress::Over(Some((sends, round))) => {
                 self.sends.extend(sends);
                 self.rounds.push_back(round);
             }

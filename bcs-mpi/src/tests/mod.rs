@@ -4,6 +4,7 @@
 
 mod arguments;
 mod async_operations;
+mod blocks_by_leaders;
 mod collectives;
 mod communicators;
 mod concurrent_progress;
@@ -44,6 +45,7 @@ mod unchecked_memory;
 mod untyped;
 mod views;
 mod waiting;
+mod window_races;
 mod windows;
 mod world_of_one;
 mod wraps;

@@ -1,16 +1,18 @@
 //! One-sided operations on both transports: the target computes, or sleeps, and takes no part.
 #![expect(unsafe_code, reason = "memory is named by address")]
 
-use super::run;
+use super::{Machine, run};
 use crate::Universe;
 use crate::bcs::{Blocking, Request};
 use crate::data::{ByteRange, DataView};
 use crate::transport::one_sided::{OneSided, OneSidedKind};
+use bcs_core::job::Settings;
 use bcs_core::one_sided::{Update, UpdateKind};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::RequestFailure;
 use bcs_core::wait_state::WaitReason;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 const LAYOUTS: [(usize, usize); 3] = [(3, 1), (3, 3), (4, 2)];
 
@@ -106,6 +108,41 @@ fn what_is_put_is_got_whatever_its_length() {
             }
             world.barrier().unwrap();
         }
+    });
+}
+
+/// Rank 1 is on the node of the target, rank 2 is not. The NIC asks for the lock that rank 1 holds,
+/// and sleeps. When rank 1 gives the lock back, only rank 1 can wake it.
+#[test]
+fn a_nic_that_sleeps_hears_that_a_lock_is_free() {
+    let settings = Settings::default();
+    Machine::new(3, 2, settings).run(|universe| {
+        let world = universe.world();
+        let memory = window(2);
+        let bases = addresses(universe, &memory);
+        match world.rank() {
+            1 => {
+                let direct = universe.process().endpoint().direct_access();
+                let tell = || world.send_one(1_u8, 2, 3).unwrap();
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "nothing tells that a NIC has fallen asleep"
+                )]
+                direct.hold_updates(0, tell, || std::thread::sleep(Duration::from_millis(50)));
+            }
+            2 => {
+                world.recv_one::<u8>(1, 3).unwrap();
+                let mut number = [1.0_f64, 2.0];
+                let complex = update(UpdateKind::Reduce(Op::Sum), Datatype::DoubleComplex, false);
+                let accumulate = OneSided {
+                    origin: view(&mut number),
+                    ..operation(complex, 0, bases[0], 16)
+                };
+                assert_eq!(do_it(universe, &accumulate), RequestFailure::None);
+            }
+            _ => {}
+        }
+        world.barrier().unwrap();
     });
 }
 

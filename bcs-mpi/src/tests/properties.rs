@@ -109,7 +109,10 @@ fn predefined_attributes_say_what_is() {
     run(3, 1, |universe| {
         let process = universe.world().untyped().process().clone();
         let attributes = process.predefined_attributes();
-        assert_eq!((attributes.tag_ub, attributes.universe_size), (i32::MAX, 3));
+        assert_eq!(
+            (attributes.tag_ub, attributes.universe_size),
+            (i32::MAX, None)
+        );
         assert_eq!(attributes.last_used_code, ERR_LASTCODE);
         process.add_error_class().unwrap();
         assert_eq!(

@@ -72,6 +72,18 @@ fn all_operations(window: &Window, target: i32) {
     window.unlock(target).unwrap();
 }
 
+/// A fence leaves an epoch open, and the first put the target.
+fn is_closed_when_freed(window: &Window, target: i32) {
+    let word = Datatype::from(Elementary::Int64);
+    let mut one = [1_i64];
+    let one = buffer(&mut one);
+    window.fence(0).unwrap();
+    window.put(&one, target, at(0, &word)).unwrap();
+    window.put(&one, target, at(0, &word)).unwrap();
+    window.free().unwrap();
+    assert!(window.put(&one, target, at(0, &word)).is_err());
+}
+
 fn all_epochs(world: &Comm, window: &Window) {
     let word = Datatype::from(Elementary::Int64);
     let (me, size) = (world.rank(), world.size());
@@ -111,7 +123,7 @@ fn windows_of_all_kinds_take_all_operations_in_all_epochs() {
             // SAFETY: the memory stays until the window is freed.
             let window = unsafe { world.win_create(memory.as_mut_ptr(), 64, 1, &info) }.unwrap();
             all_epochs(world, &window);
-            window.free().unwrap();
+            is_closed_when_freed(&window, me);
             let window = world.win_allocate(64, 1, &info).unwrap();
             window.set_name("words");
             assert_eq!(window.name(), "words");

@@ -31,4 +31,12 @@ impl DirectAccess {
         let local = self.0.as_ref();
         local.is_some_and(|local| local.maps(target, address, len))
     }
+
+    /// Takes the update lock of a rank, calls `held`, and holds the lock until the NIC has asked
+    /// for it and `then` has returned.
+    #[cfg(test)]
+    pub(crate) fn hold_updates(&self, target: u32, held: impl FnOnce(), then: impl FnOnce()) {
+        let local = self.0.as_ref().expect("the target is on this node");
+        local.hold_updates(target, held, then);
+    }
 }

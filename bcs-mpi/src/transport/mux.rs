@@ -159,7 +159,9 @@ impl Mux {
 
     /// Returns the access to memory that this rank reaches by itself.
     pub(crate) fn direct_access(&self) -> DirectAccess {
-        DirectAccess::new(self.local.as_ref().map(SmartMap::one_sided_access))
+        let nic = self.nic.node();
+        let local = self.local.as_ref();
+        DirectAccess::new(local.map(|local| local.one_sided_access(nic)))
     }
 
     /// Posts a one-sided operation. It is complete when it was applied at the target and its result

@@ -23,6 +23,9 @@ pub struct Microstrobe {
 const SET_WORDS: usize = MAX_NODES / 64;
 const WORDS: usize = 3 + SET_WORDS;
 
+/// The words of a set that every microstrobe carries: with them it is a cache line.
+const LEAST_SET_WORDS: usize = 4;
+
 /// A flag beside the number of the microphase.
 const DEMANDED: u64 = 1 << 32;
 
@@ -42,6 +45,13 @@ impl Microstrobe {
         words[2] = self.phase.index() as u64 | if self.demanded { DEMANDED } else { 0 };
         words[3..].copy_from_slice(&self.alive.words());
         words
+    }
+
+    /// Returns how many of these words say something in a job of this many nodes. Only these are
+    /// sent: the others are 0 in global memory from its beginning.
+    #[must_use]
+    pub fn words_among(nodes: usize) -> usize {
+        3 + nodes.div_ceil(64).clamp(LEAST_SET_WORDS, SET_WORDS)
     }
 
     /// Returns the microstrobe in a node's global memory, once there is one.

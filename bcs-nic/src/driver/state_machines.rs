@@ -421,7 +421,9 @@ impl StateMachines {
                 return self.turn() || self.has_rest_to_say();
             }
             if self.hosted.colocated.is_some() {
-                return false; // between slices no other thread can signal the NICs of this one
+                // Between slices no other thread can signal the NICs of this one. But a rank may
+                // have given back a lock for which one of them waits.
+                return !self.looking.is_empty() && self.turn();
             }
         }
         self.beginning.forget(); // this thread may have slept since its last turn

@@ -163,8 +163,8 @@ impl BufferSender {
     fn exchange(&mut self, slice: u64, cut: &Cut, context: &mut NicThreadContext<'_>) {
         self.read_credits(context);
         let mut arrived = Vec::new();
-        for local in 0..self.rings.len() {
-            if let Err(cause) = self.take(local, cut.0[local], &mut arrived, context) {
+        for (local, &cut) in cut.0.iter().enumerate() {
+            if let Err(cause) = self.take(local, cut, &mut arrived, context) {
                 context.out.failures.push(self.config.failure(cause));
             }
         }
@@ -408,7 +408,7 @@ impl BufferSender {
             return false;
         }
         let mut arrived = Vec::new();
-        for local in 0..self.rings.len() {
+        for local in 0..self.config.served() {
             let [sends, _, collectives] = self.config.ranks[local].1.tails();
             let taken = self.take_sends(local, sends, context);
             let taken = taken.and(self.take_collectives(local, collectives, &mut arrived));
@@ -488,7 +488,8 @@ impl BufferSender {
     }
 
     fn publish_held_back(&self) {
-        for (rings, (_, memory)) in self.rings.iter().zip(self.config.ranks.iter()) {
+        let served = self.config.ranks[..self.config.served()].iter();
+        for (rings, (_, memory)) in self.rings.iter().zip(served) {
             if memory.undelivered_sends().load(Ordering::Relaxed) != rings.held_back {
                 memory
                     .undelivered_sends()

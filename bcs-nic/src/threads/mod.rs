@@ -64,10 +64,23 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
+    /// Returns how many of its ranks, from the first on, may have a process. The others are spare
+    /// ranks: nothing has to be read of them.
+    pub(crate) fn served(&self) -> usize {
+        let last = self.ranks.last().map_or(0, |(rank, _)| *rank as usize);
+        let starting = self.placement.ranks();
+        if last < starting {
+            return self.ranks.len();
+        }
+        let end = starting.saturating_add(self.page.spawned() as usize);
+        self.ranks
+            .partition_point(|(rank, _)| (*rank as usize) < end)
+    }
+
     /// Rings the ranks that wait for room in a ring, or for the end of what BS holds back (law 5).
     /// Call it after anything was taken.
     pub(crate) fn ring_for_space(&self, out: &mut Outbox) {
-        for (rank, memory) in self.ranks.iter() {
+        for (rank, memory) in self.ranks[..self.served()].iter() {
             if memory.take_space_request() {
                 out.ring(*rank);
             }

@@ -108,10 +108,10 @@ impl StrobeReceiver {
     fn take_cut(&mut self) -> Arc<Cut> {
         let Cut(tails) = Arc::make_mut(&mut self.cut);
         tails.clear();
-        tails.extend(self.config.ranks.iter().map(|(_, memory)| memory.tails()));
+        let served = self.config.ranks[..self.config.served()].iter();
+        tails.extend(served.clone().map(|(_, memory)| memory.tails()));
         if let Some(log) = &mut self.log {
-            let ranks = self.config.ranks.iter();
-            log.set_blocked(ranks.filter(|(_, memory)| memory.is_waiting()).count());
+            log.set_blocked(served.filter(|(_, memory)| memory.is_waiting()).count());
         }
         self.cut.clone()
     }

@@ -138,7 +138,12 @@ impl<'a> Execution<'a> {
     ) -> Result<()> {
         let operations: Vec<_> = round.operations[self.me].iter().zip(buffers).collect();
         let window = &self.window;
-        match round.epoch {
+        let epoch = match round.epoch {
+            EpochKind::Mixed { all } if all >> (self.me % 64) & 1 != 0 => EpochKind::LockAll,
+            EpochKind::Mixed { .. } => EpochKind::Locks { exclusive: true },
+            epoch => epoch,
+        };
+        match epoch {
             EpochKind::Fence => {
                 window.fence(0)?;
                 self.operate(operations, false)?;
@@ -185,6 +190,7 @@ impl<'a> Execution<'a> {
                 }
                 Ok(())
             }
+            EpochKind::Mixed { .. } => unreachable!("each rank has one kind of epoch"),
         }
     }
 

@@ -34,6 +34,11 @@ pub(super) enum EpochKind {
         exclusive: bool,
     },
     LockAll,
+    /// Some ranks take all locks, the others an exclusive lock for each target. The bits tell
+    /// which rank takes all.
+    Mixed {
+        all: u64,
+    },
 }
 
 /// The function of an operation.
@@ -134,6 +139,9 @@ impl WindowProgram {
             EpochKind::Locks { exclusive: false },
             EpochKind::Locks { exclusive: true },
             EpochKind::LockAll,
+            EpochKind::Mixed {
+                all: random.random(),
+            },
         ];
         let epoch = *epochs.choose(random).expect("there are some");
         let common = AccumulateOp::Reduce(self.op(random));

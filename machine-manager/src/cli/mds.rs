@@ -2,19 +2,20 @@
 
 use super::live::TopArgs;
 use clap::{Args, Subcommand, ValueEnum};
+use mds_reports::trace::Moment;
 use std::path::PathBuf;
 
 /// Ends `bcs mds --help`.
 const EXAMPLES: &str = "
 Examples:
   bcs run -n 4 --nodes 2 --mds run1 ./solver    record a run
-  bcs mds report run1                           what it did
+  bcs mds report run1                           why it was slow, and what it did
   bcs mds hist run1 MPI_Waitall                 how long its waits were
   bcs mds slices run1 --plot gaps.svg           the gaps between slices, as Figure 5.3 of the paper
   bcs mds blame run1                            who waited for whom, and why
   bcs mds compare run1 run2                     what is different since
   bcs mds html run1 -o run1.html                for a browser
-  bcs mds export run1 --format chrome-trace -o run1.json     for https://ui.perfetto.dev
+  bcs mds export run1 --format chrome-trace -o run1.json.gz  for https://ui.perfetto.dev
   bcs mds top                                   what the job that runs now does
 
 What of a directory cannot be read is said, the rest is shown, and the exit code is 1.";
@@ -41,7 +42,7 @@ pub enum MdsTopic {
 /// Subcommands of `bcs mds` about a run that was recorded.
 #[derive(Debug, Subcommand)]
 pub enum MdsCommand {
-    /// Print what ranks and nodes did: primitives, call sites, messages, slices
+    /// Print why the job was slow, and what ranks and nodes did
     Report {
         /// The directory that `bcs run --mds` wrote
         #[arg(value_name = "DIR")]
@@ -110,22 +111,35 @@ pub enum MdsCommand {
         output: PathBuf,
     },
     /// Write all that was recorded for other programs
-    Export {
-        /// The directory that `bcs run --mds` wrote
-        #[arg(value_name = "DIR")]
-        dir: PathBuf,
-        /// In which form
-        #[arg(long, value_name = "F", value_enum)]
-        format: ExportFormat,
-        /// The file, or with csv and parquet the directory [default: to standard output]
-        #[arg(
-            short = 'o',
-            long,
-            value_name = "PATH",
-            required_if_eq_any([("format", "csv"), ("format", "parquet")])
-        )]
-        output: Option<PathBuf>,
-    },
+    Export(ExportArgs),
+}
+
+/// The arguments of `bcs mds export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The directory that `bcs run --mds` wrote
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// In which form
+    #[arg(long, value_name = "F", value_enum)]
+    pub format: ExportFormat,
+    /// The file, or with csv and parquet the directory [default: to standard output]
+    ///
+    /// The file of Paraver gets the extension .prv. Any other file whose name ends with .gz is
+    /// compressed.
+    #[arg(
+        short = 'o',
+        long,
+        value_name = "PATH",
+        required_if_eq_any([("format", "csv"), ("format", "parquet"), ("format", "paraver")])
+    )]
+    pub output: Option<PathBuf>,
+    /// With chrome-trace: from this moment on, as 0.5s, 20ms or the number of a slice
+    #[arg(long, value_name = "T")]
+    pub from: Option<Moment>,
+    /// With chrome-trace: up to this moment, or with the slice of this number
+    #[arg(long, value_name = "T")]
+    pub to: Option<Moment>,
 }
 
 /// The arguments of `bcs mds slices`.
@@ -174,6 +188,8 @@ pub enum ExportFormat {
     Csv,
     /// A trace that Perfetto and Chrome show.
     ChromeTrace,
+    /// A trace that Paraver shows: a file .prv, with .pcf and .row beside it.
+    Paraver,
     /// A file of Apache Parquet for each table of slices, calls and messages.
     Parquet,
 }

@@ -12,7 +12,9 @@ mod tune;
 pub use bench::BenchArgs;
 pub use choices::{BindName, DeadlockName, FabricName, HeapName, NicThreadingName, StrobeName};
 pub use live::{KillArgs, PsArgs, StateArgs, TopArgs};
-pub use mds::{ExportFormat, MatrixTransport, MdsArgs, MdsCommand, MdsTopic, SlicesArgs};
+pub use mds::{
+    ExportArgs, ExportFormat, MatrixTransport, MdsArgs, MdsCommand, MdsTopic, SlicesArgs,
+};
 pub use run::{
     ApplicationOptions, FurtherApplication, HostOptions, InputName, NicOptions, ProgramArgs,
     RunArgs, RunOptions,

@@ -8,7 +8,7 @@ use super::choices::{
 use crate::cores::CoreList;
 use crate::quantities::{
     GivenQuantity, given, parse_assignment, parse_bandwidth, parse_cores, parse_count,
-    parse_duration, parse_ports, parse_reduce, parse_size,
+    parse_degree, parse_duration, parse_ports, parse_reduce, parse_size,
 };
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 use clap::builder::ArgPredicate;
@@ -117,6 +117,14 @@ pub struct RunOptions {
     #[arg(long, value_name = "P", value_parser = parse_count, allow_negative_numbers = true,
           default_value_if("nodes", ArgPredicate::IsPresent, None), help_heading = "Placement")]
     pub ppn: Option<usize>,
+    /// Places for ranks, with those that MPI_Comm_spawn starts [default: 64 more than -n]
+    ///
+    /// Each rank that is started later takes a place of its own. The program gets the number as
+    /// MPI_UNIVERSE_SIZE, which is not set without this option. A job of more than 64 ranks, and
+    /// one with --mds, has no further places by default.
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true,
+          help_heading = "Placement")]
+    pub universe_size: Option<usize>,
     /// Where nodes are, and how they are joined.
     #[command(flatten)]
     pub far: HostOptions,
@@ -227,13 +235,15 @@ pub struct RunOptions {
     /// Report leftovers at the end: `quiet`, `errors` or `all`
     ///
     /// Errors are messages that no rank received and requests that no rank waited for. With `all`
-    /// objects that were not freed are reported, too.
-    #[arg(long, value_name = "W", value_enum, default_value_t = AtFinalizeName::Errors, help_heading = "Debugging")]
-    pub at_finalize: AtFinalizeName,
+    /// objects that were not freed are reported, too. The default is `errors`, and `all` with
+    /// --checked.
+    #[arg(long, value_name = "W", value_enum, help_heading = "Debugging")]
+    pub at_finalize: Option<AtFinalizeName>,
     /// Check types, roots and arguments of matching calls, which takes time
     ///
     /// A message must have the type of its receive, and the calls of a collective must agree.
-    /// Forked children that call MPI are named.
+    /// No call may use memory of a pending operation, and the program may not write a send buffer
+    /// before the send is complete. Forked children that call MPI are named.
     #[arg(long, help_heading = "Debugging")]
     pub checked: bool,
     /// Time from SIGTERM to SIGKILL for the ranks of a job that ends badly
@@ -297,6 +307,16 @@ pub struct HostOptions {
     /// Protection of datagrams: `none`, `tag` (against forgery) or `aead` (encrypted, too)
     #[arg(long, value_name = "C", value_enum, default_value_t = CryptoName::Tag, help_heading = "Hosts", hide_short_help = true)]
     pub fabric_crypto: CryptoName,
+    /// Number of node managers that one process starts, of which each may start others [default:
+    /// at least 16, and more above 4096 nodes]
+    ///
+    /// Up to this number `bcs run` starts all of them. With more hosts than that, hosts start each
+    /// other, so each must be able to log in to the others.
+    #[arg(long, value_name = "K", value_parser = parse_degree, allow_negative_numbers = true, help_heading = "Hosts", hide_short_help = true)]
+    pub launch_degree: Option<usize>,
+    /// Time that each start of a node manager takes in addition: to measure the launch tree
+    #[arg(long, value_name = "D", value_parser = given(parse_duration), default_value = "0s", hide = true)]
+    pub launch_cost: GivenQuantity<Duration>,
     /// A node that is silent for this time is lost, and the job ends
     #[arg(long, value_name = "D", value_parser = given(parse_duration), default_value = "3s", help_heading = "Hosts", hide_short_help = true)]
     pub node_timeout: GivenQuantity<Duration>,

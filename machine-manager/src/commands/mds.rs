@@ -1,15 +1,15 @@
 //! `bcs mds`: shows the records of the Monitoring and Debugging System.
 
-use crate::cli::{ExportFormat, MatrixTransport, MdsCommand, SlicesArgs};
+use crate::cli::{ExportArgs, ExportFormat, MatrixTransport, MdsCommand, SlicesArgs};
 use crate::exit_code;
 use crate::standard_output::{self, StandardOutput};
 use anyhow::Context as _;
-use mds::dump::{
-    DumpError, MessageRow, MessageTransport, Row as _, RunDumps, read_dir, read_summaries,
-    read_tables,
-};
-use mds::figures::{self, Series};
-use mds::report::{self, ReportScope};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use mds::dump::{DumpError, MessageTransport, RunDumps, read_dir, read_summaries};
+use mds_reports::figures::{self, Series};
+use mds_reports::report::{self, ReportScope};
+use mds_reports::trace::TraceWindow;
 use source_lines::SourceLines;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -41,15 +41,17 @@ pub(super) fn run(command: MdsCommand) -> ExitCode {
 fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> {
     match command {
         MdsCommand::Report { dir, rank, json } => {
-            // The report does not use single messages, which are half of a dump.
-            let read = read_tables(&dir, |table| table != MessageRow::TABLE);
-            let dumps = opened(read, faults)?;
+            let dumps = opened(read_dir(&dir), faults)?;
             let said = faults.iter().map(ToString::to_string).collect();
             match json {
-                true => print_json(&mds::export::report(&dumps, said)?),
+                true => print_json(&mds_reports::export::report(&dumps, said)?),
                 false => {
                     let whose = rank.map_or(ReportScope::AllRanks, ReportScope::Rank);
-                    print(&report::full_report(&dumps, whose)?)
+                    print(&report::full_report(
+                        &dumps,
+                        whose,
+                        standard_output::terminal_columns(),
+                    )?)
                 }
             }
         }
@@ -86,17 +88,13 @@ fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> 
         MdsCommand::Html { dir, output } => {
             let dumps = opened(read_dir(&dir), faults)?;
             let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            let page = mds::page::page(&dumps, &said)?;
+            let page = mds_reports::page::page(&dumps, &said)?;
             let failed = || format!("failed to write {}", output.display());
             std::fs::write(&output, page).with_context(failed)
         }
-        MdsCommand::Export {
-            dir,
-            format,
-            output,
-        } => {
-            let dumps = opened(read_dir(&dir), faults)?;
-            export(&dumps, format, output.as_deref())
+        MdsCommand::Export(arguments) => {
+            let dumps = opened(read_dir(&arguments.dir), faults)?;
+            export(&dumps, &arguments)
         }
     }
 }
@@ -157,19 +155,26 @@ fn slices(arguments: &SlicesArgs, faults: &mut Vec<DumpError>) -> anyhow::Result
         None => "of the job".to_owned(),
     };
     let title = format!("{} by time slice, {whose}", column.name);
-    let svg = mds::plot::plot(&series, column, &title)?;
+    let svg = mds_reports::plot::plot(&series, column, &title)?;
     std::fs::write(path, svg).with_context(|| format!("failed to write {}", path.display()))
 }
 
-fn export(dumps: &RunDumps, format: ExportFormat, output: Option<&Path>) -> anyhow::Result<()> {
-    let tables = match format {
-        ExportFormat::Csv => mds::export::write_csv,
+fn export(dumps: &RunDumps, arguments: &ExportArgs) -> anyhow::Result<()> {
+    let window = TraceWindow::between(dumps, arguments.from, arguments.to)?;
+    anyhow::ensure!(
+        arguments.format == ExportFormat::ChromeTrace || window == TraceWindow::ALL,
+        "--from and --to need --format chrome-trace: the other formats hold the whole run"
+    );
+    let tables = match arguments.format {
+        ExportFormat::Csv => mds_reports::export::write_csv,
         ExportFormat::Parquet => write_parquet,
+        ExportFormat::Paraver => mds_reports::export::write_paraver,
         ExportFormat::Json | ExportFormat::ChromeTrace => {
-            return export_to_file(dumps, format, output);
+            return export_to_file(dumps, arguments, window);
         }
     };
-    let dir = output.context("name a directory for the tables with -o")?;
+    let dir = arguments.output.as_deref();
+    let dir = dir.context("name a directory for the tables, or the file of Paraver, with -o")?;
     let failed = || format!("failed to write tables into {}", dir.display());
     for path in tables(dumps, dir).with_context(failed)? {
         print(&path.display().to_string())?;
@@ -178,7 +183,7 @@ fn export(dumps: &RunDumps, format: ExportFormat, output: Option<&Path>) -> anyh
 }
 
 #[cfg(feature = "parquet")]
-use mds::export::write_parquet;
+use mds_reports::export::write_parquet;
 
 /// Fails without the feature.
 #[cfg(not(feature = "parquet"))]
@@ -191,21 +196,33 @@ fn write_parquet(_: &RunDumps, _: &Path) -> io::Result<Vec<std::path::PathBuf>> 
 
 fn export_to_file(
     dumps: &RunDumps,
-    format: ExportFormat,
-    output: Option<&Path>,
+    arguments: &ExportArgs,
+    window: TraceWindow,
 ) -> anyhow::Result<()> {
-    let Some(path) = output else {
-        return export_to(dumps, format, &mut BufWriter::new(StandardOutput));
+    let format = arguments.format;
+    let Some(path) = &arguments.output else {
+        return export_to(dumps, format, window, &mut BufWriter::new(StandardOutput));
     };
     let failed = || format!("failed to write {}", path.display());
-    let file = File::create(path).with_context(failed)?;
-    export_to(dumps, format, &mut BufWriter::new(file)).with_context(failed)
+    let mut file = BufWriter::new(File::create(path).with_context(failed)?);
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return export_to(dumps, format, window, &mut file).with_context(failed);
+    }
+    let mut compressed = GzEncoder::new(file, Compression::default());
+    export_to(dumps, format, window, &mut compressed).with_context(failed)?;
+    let mut file = compressed.finish().with_context(failed)?;
+    file.flush().with_context(failed)
 }
 
-fn export_to(dumps: &RunDumps, format: ExportFormat, to: &mut impl Write) -> anyhow::Result<()> {
+fn export_to(
+    dumps: &RunDumps,
+    format: ExportFormat,
+    window: TraceWindow,
+    to: &mut impl Write,
+) -> anyhow::Result<()> {
     match format {
-        ExportFormat::ChromeTrace => mds::trace::write(dumps, to).map(drop)?,
-        _ => mds::export::write_json(dumps, to)?,
+        ExportFormat::ChromeTrace => mds_reports::trace::write(dumps, window, to).map(drop)?,
+        _ => mds_reports::export::write_json(dumps, to)?,
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::hosts::{
 };
 use crate::input_broadcast::InputBroadcast;
 use crate::launch::{JobPlan, StartedJob, launch};
-use crate::leak_reporter::LeakReporter;
+use crate::leak_reporter::{LeakReporter, LeakVerbosity};
 use crate::live::control_socket::ControlSocket;
 use crate::live::name::JobName;
 use crate::live::question::JobFacts;
@@ -24,9 +24,10 @@ use crate::placing::{self, BadPlacing};
 use crate::quantities::{GivenQuantity, date};
 use crate::run_header::{self, RunHeader};
 use crate::signals::Signals;
+use crate::spawn_service::SpawnService;
 use crate::terminal_input::TerminalInput;
 use anyhow::Context as _;
-use bcs_core::job::{BadJob, NicThreading, Placement, Settings, StrobeMode, in_units};
+use bcs_core::job::{BadJob, NicThreading, NodeId, Placement, Settings, StrobeMode, in_units};
 use bcs_core::wake::machine_page::SliceLengths;
 use bcs_nic::driver::place_os_threads;
 use node_manager::control::InputReader;
@@ -177,6 +178,12 @@ fn plan(
         None => place_on_hosts(ranks, options, allocation.as_ref())?,
     };
     let cores = cores::of_job(options.nics.nic_cores.as_ref())?;
+    // The launcher of an adopted job has placed the ranks, and dumps have a column for each place.
+    let unasked = adopted.is_none() && options.mds.is_none();
+    let placement = placing::with_spare(placement, options.universe_size, unasked)?;
+    let universe_size = options
+        .universe_size
+        .map(|size| u32::try_from(size).unwrap_or(u32::MAX));
     let default_driver = || match &hosts {
         // Each host has cores of its own.
         Some(_) => NicThreading::Coprocessor,
@@ -197,7 +204,7 @@ fn plan(
     };
     let input = match stdin {
         _ if adopted.is_some() => InputReader::None,
-        InputName::Rank(rank) if placement.node_of(rank).is_none() => {
+        InputName::Rank(rank) if rank as usize >= placement.ranks() => {
             return Err(BadInput::NoSuchReader { rank, ranks });
         }
         InputName::Rank(rank) if hosts.is_some() => InputReader::Through(rank),
@@ -218,6 +225,7 @@ fn plan(
     Ok(JobPlan {
         applications,
         placement,
+        universe_size,
         settings,
         measure: options.link_bandwidth.is_none(),
         cores,
@@ -230,6 +238,8 @@ fn plan(
         record: options.mds_record.clone(),
         output_dir: made("--output-dir", &options.output_dir)?,
         hosts,
+        launch_degree: options.far.launch_degree,
+        start_cost: options.far.launch_cost.value,
         adopted,
     })
 }
@@ -435,6 +445,7 @@ fn start_and_watch(
     let nodes = job.placement.nodes();
     let foreign_launcher = job.adopted.as_ref().map(AdoptedJob::foreign_launcher);
     let foreign_launcher = foreign_launcher.transpose()?;
+    let (placement, applications) = (job.placement.clone(), job.applications.clone());
     // The time limit of the job includes the start.
     let timeout = options.timeout.clone();
     let timeout = timeout.and_then(|time| Some((Instant::now().checked_add(time.value)?, time)));
@@ -469,14 +480,22 @@ fn start_and_watch(
         .flatten();
     let shared_input = matches!(input_from, InputReader::All | InputReader::Through(_))
         .then(|| InputBroadcast::new(launched.managers.len()));
+    let managers = launched
+        .managers
+        .iter()
+        .map(|manager| manager.nodes.clone());
+    let managers: Vec<Vec<NodeId>> = managers.collect();
+    let is_adopted = foreign_launcher.is_some();
     let surroundings = DispatcherOptions {
+        spawns: SpawnService::new(placement, &managers, &applications, is_adopted),
         output,
         input,
         door,
         shared_input,
         on_deadlock,
-        at_finalize: LeakReporter::new(options.at_finalize.into()),
+        at_finalize: LeakReporter::new(at_finalize(options)),
         hints: hints_are_heard(options),
+        is_verbose: options.verbose,
         signals,
         spared,
         foreign_launcher,
@@ -575,8 +594,19 @@ fn describe(launched: &StartedJob, ranks: usize) {
         eprintln!("bcs: {line}");
     }
     eprintln!("bcs: bcs run is process {}", std::process::id());
-    for (manager, process) in launched.managers.iter().zip(&launched.processes) {
+    // Those that others start are printed when they are started.
+    let processes = launched.managers.iter().zip(&launched.processes);
+    for (manager, process) in processes.filter(|(_, process)| **process != 0) {
         let who = manager.name(driver == NicThreading::Shared);
         eprintln!("bcs: {who} is process {process}");
     }
+}
+
+/// Returns which leaks are reported.
+fn at_finalize(options: &RunOptions) -> LeakVerbosity {
+    let default = match options.checked {
+        true => LeakVerbosity::All,
+        false => LeakVerbosity::Errors,
+    };
+    options.at_finalize.map_or(default, Into::into)
 }

@@ -59,14 +59,18 @@ fn cause(cause: &DeadlockCause) -> Value {
 
 fn waits(told: &WaitState, edges: &[Edge]) -> Value {
     let waits: Vec<Value> = edges.iter().map(|edge| wait(told, edge)).collect();
-    json!({
+    let mut value = json!({
         "state": "waits",
         "any": told.for_any,
         "waits": waits,
         "more": told.more,
         "site": told.site.as_ref().map(ToString::to_string),
         "unmatched": told.unmatched.iter().map(|it| peer_of(told, it)).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(started) = &told.started {
+        value["started"] = started.to_string().into();
+    }
+    value
 }
 
 /// Returns the peer of a message in a rank's wait state.

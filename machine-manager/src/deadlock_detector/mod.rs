@@ -60,6 +60,9 @@ pub enum DetectorFinding {
     MismatchedCollectives(String, WaitGraph),
     /// No rank can ever go on.
     Deadlock(WaitGraph),
+    /// No rank can, unless a program ends its loop of tests or probes by itself; and whether this
+    /// has lasted for long.
+    Livelock(WaitGraph, bool),
     /// No rank can, unless another thread of one does: a line for the user.
     Possible(String),
     /// Nothing moves, and a NIC holds work that a slice would advance. This is a fault of the
@@ -93,6 +96,8 @@ pub struct DeadlockDetector {
     /// once.
     told: bool,
     told_possible: bool,
+    /// The same of a livelock.
+    told_livelock: bool,
 }
 
 impl DeadlockDetector {
@@ -114,6 +119,7 @@ impl DeadlockDetector {
             proof: StandstillProof::Moves,
             told: false,
             told_possible: false,
+            told_livelock: false,
         }
     }
 
@@ -150,6 +156,8 @@ impl DeadlockDetector {
             StandstillProof::OtherThreadRuns => self.standstill.is_due(),
             StandstillProof::Suspected
             | StandstillProof::Possible
+            | StandstillProof::Livelock
+            | StandstillProof::LastingLivelock
             | StandstillProof::Standstill => !self.told,
         }
     }
@@ -169,6 +177,8 @@ impl DeadlockDetector {
             if let Some(mut whereabouts) = WaitState::decode(&sighting.words) {
                 let code = sighting.code.clone().map(unresolved_site);
                 whereabouts.site = code.or(whereabouts.site);
+                let started = sighting.started.clone().map(unresolved_site);
+                whereabouts.started = started.or(whereabouts.started);
                 for (title, place) in whereabouts.labels.iter_mut().zip(&sighting.made_at) {
                     title.site = place.clone().map(unresolved_site).or(title.site.take());
                 }
@@ -198,7 +208,8 @@ impl DeadlockDetector {
     fn unmoved(&self) -> impl Iterator<Item = (u32, &BlockedRank)> {
         self.blocked.iter().filter_map(|(&rank, blocked)| {
             let before = self.before.get(&rank)?;
-            (before.number == blocked.number).then_some((rank, blocked))
+            let waits = before.number == blocked.number && !blocked.whereabouts.polls;
+            waits.then_some((rank, blocked))
         })
     }
 
@@ -237,7 +248,10 @@ impl DeadlockDetector {
     fn report_standstill(&mut self, answers: &[WaitStateReport]) -> Option<DetectorFinding> {
         if matches!(
             self.proof,
-            StandstillProof::Possible | StandstillProof::Standstill
+            StandstillProof::Possible
+                | StandstillProof::Standstill
+                | StandstillProof::Livelock
+                | StandstillProof::LastingLivelock
         ) && let Some(held) = answers.iter().find_map(|seen| seen.forgotten.as_ref())
         {
             // A slice lets them go on, so the queries so far prove nothing.
@@ -253,7 +267,16 @@ impl DeadlockDetector {
             | StandstillProof::Suspected
             | StandstillProof::OtherThreadRuns => {}
             StandstillProof::Possible if self.told_possible => {}
-            StandstillProof::Standstill if self.told => {}
+            StandstillProof::Standstill | StandstillProof::LastingLivelock if self.told => {}
+            StandstillProof::Livelock if self.told_livelock => {}
+            StandstillProof::Livelock => {
+                self.told_livelock = true;
+                return Some(DetectorFinding::Livelock(self.graph(answers), false));
+            }
+            StandstillProof::LastingLivelock => {
+                (self.told, self.told_livelock) = (true, true);
+                return Some(DetectorFinding::Livelock(self.graph(answers), true));
+            }
             StandstillProof::Possible => {
                 self.told_possible = true;
                 return Some(DetectorFinding::Possible(

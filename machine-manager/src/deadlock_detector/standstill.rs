@@ -32,6 +32,12 @@
 //! ([`WaitStateReport::forgotten`]). If all sleep and a NIC holds such work, the runtime is at
 //! fault and not the program: the launcher reports it, and has a slice struck.
 //!
+//! **Livelocks.** A rank that polls in vain, and does nothing else, says so in a wait state whose
+//! number grows as long as it polls ([`WaitStateReport::polling`]). It rings nobody: it would have
+//! to find something first. If all others are in the same sleeps in many queries, nothing that it
+//! polls for can come. But its program may end the loop by a clock or a file. So this is only a
+//! possible livelock.
+//!
 //! **Who else could act.** The word of a rank that computes, reads a pipe or loops over MPI_Test is
 //! awake. A stopped rank does not count as waiting, since a debugger may have stopped it. Before
 //! MPI_Init a rank has no wait state, and does not count as asleep; after MPI_Finalize no message
@@ -42,7 +48,8 @@
 //! deadlock is *possible*. While one runs beside ranks that all sleep on, we examine threads only
 //! now and then, because that costs more than the rest of a query.
 
-use node_manager::control::{OtherThreads, WaitStateReport};
+use node_manager::control::{OtherThreads, PollingRank, WaitStateReport};
+use std::collections::BTreeMap;
 
 /// The result of two queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +64,10 @@ pub(super) enum StandstillProof {
     Possible,
     /// No rank can go on.
     Standstill,
+    /// None can, unless the program of one that polls ends its loop by itself.
+    Livelock,
+    /// The same, and it has been so for long.
+    LastingLivelock,
 }
 
 /// All answers to one query, added up.
@@ -76,7 +87,30 @@ pub(super) struct Standstill {
     before: Option<Sum>,
     /// The number of queries since a running thread was seen.
     beside: Option<u32>,
+    polls: Option<PollingRanks>,
 }
+
+/// Ranks that poll in vain while all others sleep.
+#[derive(Debug)]
+struct PollingRanks {
+    naps: u64,
+    /// The number of each rank's wait state when this was seen first, and now.
+    numbers: BTreeMap<u32, (u64, u64)>,
+    /// The number of reads of their processes. A rank that reads a pipe between its polls may go on
+    /// by that.
+    reads: u64,
+    /// The number of queries in which some rank's number has not grown.
+    idle: u32,
+}
+
+/// Ranks publish what they poll for five times a second. After this many times a user is told.
+const TOLD_PERIODS: u64 = 3;
+
+/// After this many a job may be ended: a loop that a clock ends lasts seconds.
+const LASTING_PERIODS: u64 = 50;
+
+/// A rank whose number has not grown in this many queries no longer polls.
+const MOST_IDLE: u32 = 5;
 
 impl Standstill {
     /// Returns whether to examine a running thread again.
@@ -88,6 +122,15 @@ impl Standstill {
     /// when it began.
     pub(super) fn judge(&mut self, answers: &[WaitStateReport], closely: bool) -> StandstillProof {
         let now = sum(answers);
+        let polls: Vec<PollingRank> = answers
+            .iter()
+            .flat_map(|seen| seen.polling.clone())
+            .collect();
+        if !polls.is_empty() {
+            (self.before, self.beside) = (None, None);
+            return self.judge_polls(now, &polls, closely);
+        }
+        self.polls = None;
         let before = std::mem::replace(&mut self.before, now);
         let beside = self.beside.take();
         match (before, now) {
@@ -108,6 +151,58 @@ impl Standstill {
                 OtherThreads::None => StandstillProof::Standstill,
                 OtherThreads::Asleep(_) | OtherThreads::Running => StandstillProof::Possible,
             },
+            _ => StandstillProof::Suspected,
+        }
+    }
+}
+
+impl Standstill {
+    /// Judges answers of a job in which some ranks poll and all others sleep.
+    fn judge_polls(
+        &mut self,
+        now: Option<Sum>,
+        polls: &[PollingRank],
+        closely: bool,
+    ) -> StandstillProof {
+        let Some(now) = now.filter(|now| !closely || now.threads == OtherThreads::None) else {
+            self.polls = None;
+            return StandstillProof::Moves;
+        };
+        let reads = polls.iter().map(|it| it.reads).fold(0, u64::wrapping_add);
+        let polls: BTreeMap<u32, u64> = polls.iter().map(|it| (it.rank, it.number)).collect();
+        let same = self.polls.take().filter(|known| {
+            (known.naps, known.reads) == (now.naps, reads)
+                && known.numbers.keys().eq(polls.keys())
+                && known.idle < MOST_IDLE
+        });
+        let Some(mut known) = same else {
+            let numbers = polls
+                .iter()
+                .map(|(&rank, &number)| (rank, (number, number)));
+            self.polls = Some(PollingRanks {
+                naps: now.naps,
+                reads,
+                numbers: numbers.collect(),
+                idle: 0,
+            });
+            return StandstillProof::Suspected;
+        };
+        let mut idle = false;
+        for (rank, (_, last)) in &mut known.numbers {
+            idle |= polls[rank] == *last;
+            *last = polls[rank];
+        }
+        known.idle = if idle { known.idle + 1 } else { 0 };
+        let periods = known
+            .numbers
+            .values()
+            .map(|(first, last)| last.wrapping_sub(*first));
+        let periods = periods.min().unwrap_or(0);
+        self.polls = Some(known);
+        match periods {
+            _ if !closely => StandstillProof::Suspected,
+            LASTING_PERIODS.. => StandstillProof::LastingLivelock,
+            TOLD_PERIODS.. => StandstillProof::Livelock,
             _ => StandstillProof::Suspected,
         }
     }
@@ -148,6 +243,7 @@ mod tests {
             number: 1,
             words: vec![],
             code: None,
+            started: None,
             made_at: vec![],
         };
         WaitStateReport {

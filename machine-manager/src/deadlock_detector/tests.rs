@@ -31,6 +31,7 @@ fn sighting(
         number,
         words: whereabouts.encode(),
         code: None,
+        started: None,
         made_at: vec![],
     }
 }

@@ -18,7 +18,11 @@ impl WaitGraph {
             .filter(|rank| !named.contains(rank));
         let all: Vec<u32> = named.iter().copied().chain(others).collect();
         let told = all.iter().take(NAMED);
-        let mut lines = vec!["no rank of this job can ever go on:".to_owned()];
+        let head = match self.polls() {
+            true => "possible livelock: all ranks only wait or poll, and nothing more can come:",
+            false => "no rank of this job can ever go on:",
+        };
+        let mut lines = vec![head.to_owned()];
         lines.extend(told.filter_map(|rank| Some(line(*rank, self.ranks.get(rank)?))));
         if all.len() > NAMED {
             lines.push(format!("  ... and {} others", all.len() - NAMED));
@@ -53,7 +57,18 @@ impl WaitGraph {
             1 => String::new(),
             causes => format!(" (and {} more)", causes - 1),
         };
-        format!("no rank can ever go on: {}{more}", first.words(self))
+        let claim = match self.polls() {
+            true => "no rank can go on, unless one ends its loop of tests or probes by itself",
+            false => "no rank can ever go on",
+        };
+        format!("{claim}: {}{more}", first.words(self))
+    }
+
+    /// Returns whether a rank polls.
+    fn polls(&self) -> bool {
+        self.ranks.values().any(|vertex| {
+            matches!(&vertex.state, RankState::Waits { whereabouts, .. } if whereabouts.polls)
+        })
     }
 }
 

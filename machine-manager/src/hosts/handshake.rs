@@ -3,13 +3,13 @@
 
 use super::startup::{Limits, Startup};
 use super::{Fabric, Hosts};
-use crate::launch::ManagerHandle;
+use crate::agent_links::{ManagerHandle, Route, tell, tell_all};
 use anyhow::{Context as _, bail};
 use bcs_core::job::{Cores, NodeId, Placement};
 use bcs_fabric::udp::JobKey;
 use node_manager::control::{
     FromManager, Greeting, HandshakeReply, HandshakeRequest, MultiHostStart, SharedMemoryKeys,
-    ToManager,
+    SharedMemoryTest, ToManager,
 };
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub fn run_handshake(
         crypto: hosts.crypto,
         epoch: std::process::id().rotate_left(16) ^ now_s(),
         nodes: placement.nodes(),
-        ranks: placement.ranks(),
+        ranks: placement.capacity(),
         interface: hosts.interface.clone().or_else(|| {
             // On a single machine no other interface is certain to exist.
             hosts.names.is_none().then(|| "127.0.0.1".to_owned())
@@ -68,37 +68,39 @@ pub fn run_handshake(
         ports: hosts.ports,
         directory,
     };
+    for party in 0..managers.len() {
+        tell(managers, party, &ToManager::Party(party));
+    }
     tell_all(managers, &ToManager::Handshake(Box::new(meet)));
     let met = startup.answers(managers, &|message| match message {
         FromManager::HandshakeReply(met) => Ok(*met),
         other => Err(other),
     })?;
     let parties: Vec<Vec<NodeId>> = managers.iter().map(|one| one.nodes.clone()).collect();
-    let is_tried = |one: usize, other: usize| match hosts.fabric {
-        Fabric::Auto | Fabric::Shm => true,
-        Fabric::Udp => {
-            let host = |party: usize| hosts.host_of(parties[party][0]);
-            hosts.names.is_some() && host(one) == host(other)
+    let host = |party: usize| hosts.host_of(parties[party][0]);
+    let group = |party: usize| match hosts.fabric {
+        Fabric::Auto | Fabric::Shm => 0,
+        Fabric::Udp if hosts.names.is_some() => {
+            let mut before = 0..party;
+            before
+                .find(|&other| host(other) == host(party))
+                .unwrap_or(party)
         }
+        Fabric::Udp => party,
     };
-    for (me, manager) in managers.iter_mut().enumerate() {
-        let others = met.iter().enumerate();
-        let others = others.map(|(party, met)| is_tried(me, party).then_some(met.keeps));
-        let others: Vec<Option<SharedMemoryKeys>> = others.collect();
-        manager.tell(&ToManager::TestSharedMemory(others));
-    }
+    let test = SharedMemoryTest {
+        keeps: met.iter().map(|met| met.keeps).collect(),
+        groups: (0..parties.len()).map(group).collect(),
+    };
+    tell_all(managers, &ToManager::TestSharedMemory(Box::new(test)));
     let reached = startup.answers(managers, &|message| match message {
         FromManager::MappableMemory(reached) => Ok(reached),
         other => Err(other),
     })?;
     startup.end();
-    let leaders: Vec<usize> = (0..parties.len())
-        .map(|me| {
-            (0..me)
-                .find(|&other| reached[me].get(other) == Some(&true))
-                .unwrap_or(me)
-        })
-        .collect();
+    let is_before =
+        |(me, first): (usize, Option<usize>)| first.filter(|&first| first < me).unwrap_or(me);
+    let leaders: Vec<usize> = reached.into_iter().enumerate().map(is_before).collect();
     let machines = JobTopology {
         met,
         leaders,
@@ -116,20 +118,21 @@ fn now_s() -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-fn tell_all(managers: &mut [ManagerHandle], message: &ToManager) {
-    managers
-        .iter_mut()
-        .for_each(|manager| manager.tell(message));
-}
-
 /// Returns whether a node manager has greeted. One of another version understands none of our
 /// messages.
 fn has_greeted(manager: &mut ManagerHandle) -> anyhow::Result<Option<()>> {
     let ours = env!("CARGO_PKG_VERSION");
     let name = manager.name(false);
-    match manager.reader.greeting() {
+    let greeting = match &manager.route {
+        Route::Below(below) => below.greeting.clone(),
+        Route::Direct | Route::Relay { .. } => manager.reader.greeting(),
+    };
+    match greeting {
         Greeting::Awaited => Ok(None),
-        Greeting::Version(version) if version == ours => Ok(Some(())),
+        Greeting::Version(version) if version == ours => {
+            manager.begin_subtree();
+            Ok(Some(()))
+        }
         Greeting::Version(version) => bail!(
             "{name} is BCS-MPI {version}, and this is {ours}: install the same version on all hosts"
         ),
@@ -168,32 +171,39 @@ impl JobTopology {
         (0..self.parties.len()).filter(|&party| self.leaders[party] == party)
     }
 
-    /// Returns a party's data of the others.
+    /// Returns how machines are joined, without what only one party gets.
     #[must_use]
-    pub fn start_of(&self, me: usize) -> MultiHostStart {
-        let leader = self.leaders[me];
-        let machines = self.first_of_machines().map(|leader| {
-            let parties = (0..self.parties.len()).filter(|&party| self.leaders[party] == leader);
-            let nodes = parties.flat_map(|party| self.parties[party].iter().copied());
-            nodes.collect()
-        });
+    pub fn start_of_all(&self) -> MultiHostStart {
+        let mut machines: Vec<Vec<NodeId>> = vec![Vec::new(); self.parties.len()];
+        for (party, nodes) in self.parties.iter().enumerate() {
+            machines[self.leaders[party]].extend(nodes);
+        }
+        machines.retain(|nodes| !nodes.is_empty());
         MultiHostStart {
             parties: self.parties.clone(),
-            me,
-            machines: machines.collect(),
-            on_this_host: self.on_host_of(me),
+            me: 0,
+            machines,
+            on_this_host: 0,
             beside_first: (1..self.parties.len())
                 .filter(|&party| self.leaders[party] == 0)
                 .collect(),
-            leader: (leader != me).then(|| self.met[leader].keeps),
+            leader: None,
             addresses: self.met.iter().map(|met| met.address).collect(),
             receive_bytes: self.met.iter().map(|met| met.receive_bytes).collect(),
             node_timeout: self.node_timeout,
         }
     }
 
+    /// Returns where the memory is that a party uses, if it is that of another one.
+    #[must_use]
+    pub fn leader_of(&self, me: usize) -> Option<SharedMemoryKeys> {
+        let leader = self.leaders[me];
+        (leader != me).then(|| self.met[leader].keeps)
+    }
+
     /// Returns how many nodes run under the kernel of a party.
-    fn on_host_of(&self, me: usize) -> usize {
+    #[must_use]
+    pub fn on_host_of(&self, me: usize) -> usize {
         let beside = self.met.iter().zip(&self.parties);
         let beside = beside.filter(|(met, _)| met.boot == self.met[me].boot);
         beside.map(|(_, nodes)| nodes.len()).sum()
@@ -224,16 +234,15 @@ impl JobTopology {
     pub fn lines(&self, hosts: &Hosts) -> Vec<String> {
         let mut lines = Vec::new();
         for leader in self.first_of_machines() {
-            let start = self.start_of(leader);
-            let nodes: Vec<String> = start
-                .shared_memory_nodes()
-                .iter()
-                .map(ToString::to_string)
-                .collect();
+            let members =
+                (leader..self.parties.len()).filter(|&party| self.leaders[party] == leader);
+            let nodes = members.flat_map(|party| &self.parties[party]);
+            let nodes: Vec<String> = nodes.map(ToString::to_string).collect();
             let host = hosts.host_of(self.parties[leader][0]);
             let host = host.map_or(String::new(), |host| format!(" on host {host}"));
+            let count = nodes.len();
             let (nodes, address) = (nodes.join(", "), self.met[leader].address);
-            let among = match start.shared_memory_nodes().len() {
+            let among = match count {
                 1 => "",
                 _ => ", joined by shared memory, which their node managers can map",
             };

@@ -147,8 +147,14 @@ impl Hosts {
             return Image::new("/proc/self/exe".as_ref(), &arguments, [], None);
         };
         let program = self.launcher_program().unwrap_or_default();
-        let arguments = self.command(host, &this_program());
+        let arguments = self.command_for(host);
         Image::new(&program, &arguments, [], None)
+    }
+
+    /// Returns the words of the command that starts this program on a host.
+    #[must_use]
+    pub fn command_for(&self, host: &str) -> Vec<String> {
+        self.command(host, &this_program())
     }
 
     /// Groups node managers, given by their nodes, into waves. Those of a wave are started

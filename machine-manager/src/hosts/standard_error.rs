@@ -17,9 +17,9 @@ const KEPT_BYTES: usize = 64 << 10;
 const NOTHING_TO_UNBIND: &[u8] = b"srun: cluster configuration lacks support for cpu binding\n";
 
 /// The standard error of a command.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StandardError {
-    /// The pipe, until its other end is closed.
+    /// The pipe, until its other end is closed. There is none if an agent sends what it reads.
     pipe: Option<OwnedFd>,
     bytes: Vec<u8>,
 }
@@ -50,15 +50,20 @@ impl StandardError {
         while let Some(pipe) = &self.pipe {
             match rustix::io::read(pipe, &mut *buffer) {
                 Ok(len) if len > 0 => {
-                    self.bytes.extend_from_slice(&buffer[..len]);
-                    let over = self.bytes.len().saturating_sub(KEPT_BYTES);
-                    self.bytes.drain(..over);
+                    self.add(&buffer[..len]);
                 }
                 Err(Errno::INTR) => (),
                 Err(Errno::AGAIN) => return,
                 Ok(_) | Err(_) => self.pipe = None,
             }
         }
+    }
+
+    /// Adds what an agent has read.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let over = self.bytes.len().saturating_sub(KEPT_BYTES);
+        self.bytes.drain(..over);
     }
 
     /// Takes the whole lines of what was read, and at the end of the pipe the rest.

@@ -8,14 +8,15 @@
 use super::advice::Attempt;
 use super::standard_error::lines;
 use super::{Hosts, this_program};
+use crate::agent_links::{ManagerHandle, Route, hand_out};
 use crate::exit_code;
-use crate::launch::ManagerHandle;
 use crate::quantities::GivenQuantity;
 use crate::signals::{self, Signals};
 use crate::verdict::job_ended;
 use anyhow::Context as _;
 use bcs_core::job::Placement;
 use node_manager::control::{Frame, FrameReadOutcome, FromManager};
+use node_manager::launch_tree::AgentEnd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
@@ -163,7 +164,7 @@ impl<'a> Startup<'a> {
                 // All its messages have been read.
                 match find(&mut managers[gone])? {
                     Some(answer) => found[gone] = Some(answer),
-                    None => return Err(self.not_started(&mut managers[gone])),
+                    None => return Err(self.not_started(managers, gone)),
                 }
             }
         }
@@ -178,12 +179,14 @@ impl<'a> Startup<'a> {
     ) -> anyhow::Result<Option<usize>> {
         let is_missing = |index: &usize| missing[*index];
         let absent = (0..managers.len()).filter(is_missing);
-        if let Some(index) = absent
-            .clone()
-            .find(|&index| managers[index].control.is_none())
-        {
+        if let Some(index) = absent.clone().find(|&index| managers[index].is_gone()) {
             return Ok(Some(index));
         }
+        // The link of one that has answered may lead to one that has not.
+        let leads = |index: usize| managers[index].below(index).any(|below| missing[below]);
+        let heard: Vec<usize> = (0..managers.len())
+            .filter(|&index| missing[index] || leads(index))
+            .collect();
         let (left, limit) = self.time_left(managers, missing)?;
         let mut fds = Vec::with_capacity(1 + 3 * managers.len());
         let mut watched = Vec::with_capacity(fds.capacity());
@@ -193,7 +196,7 @@ impl<'a> Startup<'a> {
         };
         let signals = PollFd::from_borrowed_fd(self.limits.signals.fd(), PollFlags::IN);
         watch(signals, StartupPollSource::Signals);
-        for index in absent {
+        for index in heard {
             let manager = &managers[index];
             if let Some(control) = &manager.control {
                 let mut flags = PollFlags::IN;
@@ -227,14 +230,16 @@ impl<'a> Startup<'a> {
                 StartupPollSource::Signals => self.signalled()?,
                 StartupPollSource::Control(index) => {
                     managers[index].send();
-                    let _later = self.hear(&mut managers[index]);
+                    let _later = self.hear(managers, index)?;
                 }
                 StartupPollSource::StandardError(index) => {
-                    let _later = self.hear(&mut managers[index]);
+                    let _later = self.hear(managers, index)?;
                 }
                 StartupPollSource::Process(index) => {
-                    while self.hear(&mut managers[index]) {}
-                    gone = Some(index);
+                    while self.hear(managers, index)? {}
+                    // Without it, those below it are not heard any more.
+                    let mut lost = (index..index + 1).chain(managers[index].below(index));
+                    gone = lost.find(|&lost| missing[lost]);
                 }
             }
         }
@@ -314,39 +319,61 @@ impl<'a> Startup<'a> {
         }
     }
 
-    /// Reads messages of a node manager and its command. Returns whether there may be more.
-    fn hear(&mut self, manager: &mut ManagerHandle) -> bool {
+    /// Reads what comes over the link of a node manager, and from its command. Returns whether
+    /// there may be more.
+    fn hear(&mut self, managers: &mut [ManagerHandle], index: usize) -> anyhow::Result<bool> {
+        let manager = &mut managers[index];
         if let Some(words) = &mut manager.standard_error {
             words.read(&mut self.buffer);
         }
-        let Some(control) = &manager.control else {
-            return false;
-        };
-        match manager.reader.receive(control, &mut self.buffer) {
-            Ok(FrameReadOutcome::Bytes) => true,
-            Ok(FrameReadOutcome::Nothing) => false,
-            Ok(FrameReadOutcome::End) | Err(_) => {
-                manager.control = None;
-                false
-            }
-        }
+        let more = matches!(
+            manager.receive(&mut self.buffer),
+            Ok(FrameReadOutcome::Bytes)
+        );
+        let name = manager.name(false);
+        // The readers and states of those below it have the news.
+        let _news = hand_out(managers, index)
+            .with_context(|| format!("{name}: what it sends makes no sense"))?;
+        Ok(more)
     }
 
     /// Returns the reason why a node manager has ended, or was not started at all.
-    fn not_started(&mut self, manager: &mut ManagerHandle) -> anyhow::Error {
+    fn not_started(&mut self, managers: &mut [ManagerHandle], index: usize) -> anyhow::Error {
+        let status = managers[index].pidfd.as_ref().and_then(exit_of);
+        while self.hear(managers, index).unwrap_or(false) {}
+        let manager = &managers[index];
         let name = manager.name(false);
-        let status = manager.pidfd.as_ref().and_then(exit_of);
-        while self.hear(manager) {}
-        let signal = status.as_ref().and_then(WaitIdStatus::terminating_signal);
+        let mut end = AgentEnd {
+            signal: status.as_ref().and_then(WaitIdStatus::terminating_signal),
+            code: status.as_ref().and_then(WaitIdStatus::exit_status),
+        };
+        let mut from = String::new();
+        if let Route::Below(below) = &manager.route {
+            let starter = managers[below.parent].name(false);
+            match &below.fate {
+                Some(Ok(known)) => end = *known,
+                Some(Err(why)) => {
+                    return anyhow::anyhow!(
+                        "failed to start {name} from {starter}: {why}: {}",
+                        from_here(self.hosts.names.is_some())
+                    );
+                }
+                None => {
+                    let what = format!("{starter}, which leads to {name}, ended");
+                    return anyhow::anyhow!(job_ended(&what, self.placement.ranks()));
+                }
+            }
+            from = format!(" from {starter}");
+        }
+        let AgentEnd { signal, code } = end;
         let Some(host) = &manager.host else {
             let how = match signal {
                 Some(signal) => format!("was killed by {}", signals::describe(signal)),
                 None => "ended before it was joined to the others".to_owned(),
             };
-            let what = format!("{name} (pid {}) {how}", manager.pid.as_raw_nonzero());
+            let what = format!("{name} (pid {}) {how}", manager.process());
             return anyhow::anyhow!(job_ended(&what, self.placement.ranks()));
         };
-        let code = status.as_ref().and_then(WaitIdStatus::exit_status);
         let command = &self.hosts.launcher[0];
         let how = match (signal, code) {
             (Some(signal), _) => format!("{command} was killed by {}", signals::describe(signal)),
@@ -366,7 +393,24 @@ impl<'a> Startup<'a> {
             true => String::new(),
             false => format!(": {}", words.join("; ")),
         };
+        if !from.is_empty() {
+            let here = from_here(true);
+            return anyhow::anyhow!(
+                "failed to start {name}{from}: {how}{said}: {advice}, or {here}"
+            );
+        }
         anyhow::anyhow!("failed to start {name}: {how}{said}: {advice}")
+    }
+}
+
+/// Returns the advice about a node manager that another one could not start.
+fn from_here(has_hosts: bool) -> &'static str {
+    match has_hosts {
+        true => {
+            "let hosts log in to each other without a password, or start all from here with a --launch-degree \
+             that is no less than the number of node managers"
+        }
+        false => "see ulimit -u, and pids.max of the control group (of the container)",
     }
 }
 

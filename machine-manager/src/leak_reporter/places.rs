@@ -46,6 +46,7 @@ impl<'a> LeakPlaces<'a> {
         };
         let how = match thing {
             Leak::Message(_) => "sent",
+            Leak::Object(_) => "made",
             _ => "posted",
         };
         let more = match places.len().saturating_sub(NAMED) {
@@ -71,7 +72,8 @@ impl<'a> LeakPlaces<'a> {
             }
             Leak::Request => (entry.rank, PostedOperation::Request),
             Leak::Receive(peer) => (entry.rank, PostedOperation::Receive(peer)),
-            Leak::Message(_) | Leak::Truncated(_) | Leak::Communicator(_) | Leak::Object(_) => {
+            Leak::Object(object) => (entry.rank, PostedOperation::Object(object)),
+            Leak::Message(_) | Leak::Truncated(_) | Leak::Communicator(_) => {
                 return Vec::new();
             }
         };

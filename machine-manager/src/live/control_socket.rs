@@ -100,6 +100,11 @@ impl ControlSocket {
         })
     }
 
+    /// Counts ranks that were started in the running job.
+    pub fn has_spawned(&mut self, ranks: usize) {
+        self.facts.ranks += ranks;
+    }
+
     /// Returns the descriptors to poll.
     pub fn poll_fds(&self) -> impl Iterator<Item = (PollFd<'_>, ControlPollSource)> {
         let has_room = self.clients.iter().any(Option::is_none) && self.rests_until.is_none();

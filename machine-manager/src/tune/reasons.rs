@@ -1,7 +1,7 @@
 //! Finds from the dumps of a recorded run why a setting is good: granularity and overhead.
 
 use mds::dump::{DistributionDump, RunDumps};
-use mds::report::duration;
+use mds_reports::report::duration;
 
 /// Describes a recorded run with a setting, which is written as on a command line: how long ranks
 /// compute between blocking calls, in time and in slices, and the share of their time in these

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Each program with its number of ranks.
-const PROGRAMS: [(&str, usize); 41] = [
+const PROGRAMS: [(&str, usize); 44] = [
     ("head-to-head-sends", 2),
     ("head-to-head-ssends", 2),
     ("missing-receive", 2),
@@ -54,6 +54,9 @@ const PROGRAMS: [(&str, usize); 41] = [
     ("funneled-beside-a-computation", 2),
     ("funneled-beside-a-sleeper", 2),
     ("single-beside-a-computation", 2),
+    ("locks-of-each-other", 2),
+    ("lock-all-behind-an-owner", 2),
+    ("lock-all-of-three-behind-an-owner", 4),
 ];
 
 /// One and several nodes, both transports, two drivers and both strobes.

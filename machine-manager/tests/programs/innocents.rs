@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-const PROGRAMS: [&str; 30] = [
+const PROGRAMS: [&str; 40] = [
     "computes",
     "tests-in-a-loop",
     "tests-now-and-then",
@@ -40,6 +40,16 @@ const PROGRAMS: [&str; 30] = [
     "computes-and-sends-beside",
     "starts-again",
     "finalizes-late",
+    "poll-a-slow-sender",
+    "poll-a-computation",
+    "probe-a-slow-sender",
+    "probe-for-anybody",
+    "poll-and-compute",
+    "poll-and-sleep",
+    "poll-and-read-a-pipe",
+    "poll-pulses",
+    "poll-a-barrier",
+    "poll-a-reader",
 ];
 
 /// Programs of two ranks that take long without slow links, and need much memory: one runs at a
@@ -64,9 +74,6 @@ const LAYOUTS: [&str; 6] = [
     "-n 3 --nodes 1 --intranode nic",
     "-n 3 --nodes 1 --road queues",
 ];
-
-/// The layouts of each program in a round; the next round has the next ones.
-const LAYOUTS_A_ROUND: usize = 2;
 
 const AT_ONCE: usize = 9;
 
@@ -158,10 +165,10 @@ fn nobody_says_that_a_transfer_of_gigabytes_is_a_deadlock() {
 
 #[test]
 fn nobody_says_that_what_only_takes_long_is_a_deadlock() {
+    // A round has all layouts, and each program once. In the next round it is in the next layout.
     let of_round = |round: usize| {
-        let layouts = LAYOUTS.iter().cycle();
-        let layouts = layouts.skip(round * LAYOUTS_A_ROUND).take(LAYOUTS_A_ROUND);
-        layouts.flat_map(|layout| PROGRAMS.map(|name| (name, *layout)))
+        let layouts = LAYOUTS.iter().copied().cycle().skip(round);
+        PROGRAMS.iter().copied().zip(layouts)
     };
     let jobs: Vec<_> = (0..rounds().unwrap_or(1)).flat_map(of_round).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

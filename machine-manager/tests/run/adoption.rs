@@ -152,14 +152,17 @@ fn no_process_outlives_the_others() {
 #[test]
 fn a_command_that_is_not_there_is_told() {
     for launcher in launchers() {
-        let mut command = launch(&launcher, 2, &[("BCS_COMMAND", "/nowhere/bcs")]);
-        command.arg(fixture("recorded")).arg("ends");
-        let (output, shown) = finish(command);
-        let told = text(&output.stderr);
-        assert!(!output.status.success(), "{shown}");
-        // Intel's launcher may end all ranks before it has passed on what they told.
-        let is_told = told.contains("/nowhere/bcs") || told.contains("rank 0 could not start");
-        let may_be_lost = launcher.to_string_lossy().contains("impi");
-        assert!(is_told || may_be_lost, "{shown}: {told}");
+        let is_told = (0..3).any(|_| {
+            let mut command = launch(&launcher, 2, &[("BCS_COMMAND", "/nowhere/bcs")]);
+            command.arg(fixture("recorded")).arg("ends");
+            let (output, shown) = finish(command);
+            assert!(!output.status.success(), "{shown}");
+            let told = text(&output.stderr);
+            told.contains("/nowhere/bcs") || told.contains("rank 0 could not start")
+        });
+        // These launchers may end all ranks before they have passed on what they told, Intel's in
+        // most runs.
+        let is_lost = launcher.to_string_lossy().contains("impi");
+        assert!(is_told || is_lost, "{}", launcher.display());
     }
 }

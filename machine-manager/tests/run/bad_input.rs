@@ -26,12 +26,19 @@ fn bad_input_is_one_line_that_says_what_to_do() {
             "1000000 ranks are more than the 16384 this runtime is built for: ask for fewer",
         ),
         (
-            "run -n 5000 --nodes 1000 hello",
-            "1000 nodes are more than the 256 this runtime is built for: ask for fewer",
+            "run -n 5000 --nodes 2000 hello",
+            "2000 nodes are more than the 1024 this runtime is built for: ask for fewer",
         ),
         (
             "run -n -1 hello",
             &format!("invalid value '-1' for '-n <N>': {count}; {see}"),
+        ),
+        (
+            "run --launch-degree 0 hello",
+            &format!(
+                "invalid value '0' for '--launch-degree <K>': \
+                 this is no number of node managers: give one from 1; {see}"
+            ),
         ),
         (
             "run -n many hello",
@@ -217,4 +224,18 @@ fn a_machine_profile_without_figures_is_bad_input() {
         told.starts_with(named) && told.lines().count() == 1,
         "{told}"
     );
+}
+
+/// All ranks refuse the input, and rank 0 alone prints why. The first one that exits ends the job.
+#[test]
+fn a_program_says_what_is_wrong_before_its_job_ends() {
+    let refusal = "sweep3d: invalid value 'other' for '--mpi <bcs|abi:PATH>': ";
+    for _ in 0..30 {
+        let output = Job::spawn(bcs("run -n 4 sweep3d --mpi other")).finish();
+        assert_eq!(output.status.code(), Some(2));
+        let told = text(&output.stderr);
+        let lines: Vec<&str> = told.lines().collect();
+        assert!(lines[0].starts_with(refusal), "{told}");
+        assert!(lines.len() == 2 && !told.contains("[cut]"), "{told}");
+    }
 }

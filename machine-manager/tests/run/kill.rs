@@ -73,10 +73,15 @@ fn fresh_seed() -> u64 {
     u64::from(time.subsec_nanos()) ^ (time.as_secs() << 20)
 }
 
-/// Kills a process at a random moment from now on.
+/// Waits for a random moment within this time.
 #[expect(clippy::disallowed_methods, reason = "the moment is the point")]
+pub(crate) fn fresh_moment(rng: &mut ChaCha8Rng, within_us: u64) {
+    std::thread::sleep(Duration::from_micros(rng.random_range(0..within_us)));
+}
+
+/// Kills a process at a random moment from now on.
 fn kill(rng: &mut ChaCha8Rng, pid: i32) -> Instant {
-    std::thread::sleep(Duration::from_micros(rng.random_range(0..20_000)));
+    fresh_moment(rng, 20_000);
     signal(pid, Signal::KILL);
     Instant::now()
 }
@@ -108,8 +113,8 @@ fn of_a_rank() {
     });
 }
 
-/// Ranks copy megabytes from each other's memory, or are in collectives, all the time. So any
-/// moment is in the middle of one.
+/// Ranks copy megabytes from each other's memory, or are in collectives, or in epochs of windows,
+/// all the time. So any moment is in the middle of one.
 fn of_a_rank_among(what: &str) {
     let program = fixture("endless");
     let path = program.to_str().unwrap();
@@ -150,6 +155,11 @@ fn of_a_rank_in_the_middle_of_copies() {
 #[test]
 fn of_a_rank_in_the_middle_of_collectives() {
     of_a_rank_among("collectives");
+}
+
+#[test]
+fn of_a_rank_in_the_middle_of_epochs() {
+    of_a_rank_among("epochs");
 }
 
 #[test]

@@ -145,6 +145,7 @@ impl Far {
             mds: None,
             record: mds::Selection::default(),
             preload: false,
+            universe_size: None,
             far: Some(MultiHostStart {
                 parties: vec![vec![NodeId(0)]],
                 me: 0,

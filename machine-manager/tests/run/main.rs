@@ -18,6 +18,7 @@ mod honest;
 mod hosts;
 mod job;
 mod kill;
+mod launch_tree;
 mod lines;
 mod live;
 mod live_clients;
@@ -30,11 +31,12 @@ mod placing;
 mod pmi;
 #[path = "../programs/program.rs"]
 mod program;
-#[path = "../../../mds/tests/sample_run/mod.rs"]
+#[path = "../../../mds-reports/tests/sample_run/mod.rs"]
 mod sample_run;
 mod signals;
 mod slurm;
 mod slurm_cluster;
+mod spawned;
 mod ssh;
 mod ssh_kills;
 mod ssh_mistakes;

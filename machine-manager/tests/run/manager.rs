@@ -74,6 +74,7 @@ impl Manager {
             record: mds::Selection::default(),
             preload: false,
             far: None,
+            universe_size: None,
         };
         let manager = Self {
             child,

@@ -70,9 +70,11 @@ fn every_command_shows_something_of_a_real_run() {
     let path = directory.path();
     recorded(path);
     let report = shown("report DIR", path);
+    assert!(report.starts_with("MPI takes "), "{report}");
     for line in [
         "command     hello",
         "ranks       2 on 2 nodes",
+        "Timeline\nEach letter",
         "Primitives (Table 5.3)",
         "Comp Granularity",
         "Nodes and slices (Tables 5.1 and 5.2)",
@@ -156,6 +158,24 @@ fn exports_are_files_for_other_programs() {
     assert_eq!(shown(&command, path), "");
     let trace: serde_json::Value = serde_json::from_slice(&fs::read(trace).unwrap()).unwrap();
     assert!(!trace["traceEvents"].as_array().unwrap().is_empty());
+    let packed = path.join("part.json.gz");
+    let command = format!(
+        "export DIR --format chrome-trace --from 0s --to 1s -o {}",
+        packed.display()
+    );
+    assert_eq!(shown(&command, path), "");
+    assert!(
+        fs::read(&packed).unwrap().starts_with(&[0x1f, 0x8b]),
+        "gzip"
+    );
+    let paraver = path.join("run.prv");
+    let command = format!("export DIR --format paraver -o {}", paraver.display());
+    assert_eq!(shown(&command, path).lines().count(), 3);
+    assert!(
+        fs::read_to_string(paraver)
+            .unwrap()
+            .starts_with("#Paraver (")
+    );
     let all: serde_json::Value =
         serde_json::from_str(&shown("export DIR --format json", path)).unwrap();
     assert!(all["ranks"][0]["calls"]["begun_ns"].is_array());
@@ -195,6 +215,14 @@ fn what_there_is_none_of_is_refused_with_what_there_is() {
             "bcs: failed to report on rank 7: it left no dump; there are dumps of 2 ranks",
         ),
         ("report DIR/none", "bcs: failed to read "),
+        (
+            "export DIR --format chrome-trace --from 99999999",
+            "bcs: no slice from number 99999999 on has a row of its strobe: the last one is ",
+        ),
+        (
+            "export DIR --format json --from 1s",
+            "bcs: --from and --to need --format chrome-trace: the other formats hold the whole run",
+        ),
     ] {
         let output = mds(arguments, path);
         assert_eq!(output.status.code(), Some(2), "{arguments}");

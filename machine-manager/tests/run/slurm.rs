@@ -1,6 +1,7 @@
 //! Jobs inside an allocation of Slurm, which `sbatch` starts.
 
 use super::job::PATIENCE;
+use super::program::fixture;
 use super::slurm_cluster::SlurmCluster;
 use std::fs;
 use std::process::Stdio;
@@ -48,6 +49,11 @@ fn an_allocation_is_the_hosts_and_the_ranks() {
     assert_eq!(code, Some(0), "{told}");
     assert_eq!(told.matches(" of 20").count(), 20, "{told}");
     assert_eq!(told.matches(" of 2\n").count(), 2, "{told}");
+
+    // Ranks that ranks start are on all nodes of the allocation.
+    let script = format!("$bcs run {} 6 ends", fixture("spawner").display());
+    let (code, told) = batch(&cluster, &["-N4", "-n4"], &script);
+    assert_eq!((code, &*told), (Some(0), ""));
 
     // A node of one's own needs no srun.
     let (code, told) = batch(&cluster, &["-N1", "-n3"], "PATH=/bin; $bcs run -v hello");

@@ -46,10 +46,18 @@ fn four_ranks_on_four_hosts_talk_and_collect() {
         "-n 4",
         "-n 4 --intranode nic",
         "-n 8 --nodes 8 --nic-threads shared",
+        "-n 4 --launch-degree 2",
+        "-n 8 --nodes 8 --launch-degree 2",
     ] {
         let mut command = over_ssh(&sshd, USER, 4, options);
         command.arg(fixture("conformance")).arg("unwritable");
         assert_eq!(ends_well(command), "16 rules\n", "{options}");
+    }
+    // Ranks that ranks start are on all hosts.
+    for options in ["-n 2", "-n 4 --launch-degree 2"] {
+        let mut command = over_ssh(&sshd, USER, 2, options);
+        command.arg(fixture("spawner")).args(["4", "ends"]);
+        assert_eq!(ends_well(command), "", "{options}");
     }
 }
 

@@ -13,11 +13,13 @@ use rand::seq::IndexedRandom as _;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-/// Two hosts with one node each, two nodes of one host in two processes, and in one.
-const CLUSTERS: [&str; 3] = [
+/// Two hosts with one node each, two nodes of one host in two processes, and in one, and four that
+/// start each other.
+const CLUSTERS: [&str; 4] = [
     "-n 2",
     "-n 4 --nodes 4 --nic-threads coprocessor",
     "-n 4 --nodes 4 --nic-threads shared",
+    "-n 8 --nodes 8 --nic-threads coprocessor --launch-degree 2",
 ];
 
 /// Somewhat longer than a start takes, so that some kills come after it.

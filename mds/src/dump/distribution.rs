@@ -76,6 +76,17 @@ impl DistributionDump {
         Self::new(count, min, max, total, buckets.into_iter().collect())
     }
 
+    /// Makes the distribution of these figures in the buckets of recorders. So its percentiles
+    /// agree with those of a recorder that saw the same figures.
+    #[must_use]
+    pub fn as_recorded(figures: impl IntoIterator<Item = u64>) -> Self {
+        let mut live = Distribution::new();
+        for figure in figures {
+            live.record(figure);
+        }
+        Self::from(&live)
+    }
+
     /// Adds all figures of `other`, as if both had been recorded together.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {

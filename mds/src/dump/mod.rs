@@ -36,6 +36,6 @@ pub use distribution::DistributionDump;
 pub use error::DumpError;
 pub use file::{read_run, write_node, write_rank, write_run};
 pub use node::{NodeDump, StrobeDump};
-pub use rank::{CommunicatorDump, PeerDump, PrimitiveDump, RankDump, SiteDump};
+pub use rank::{CommunicatorDump, PeerDump, PrimitiveDump, RankDump, SiteDump, UsageDump};
 pub use rows::{CallRow, Column, LocalSliceRow, MessageRow, NONE, Row, SliceRow, StrobeRow};
 pub use run::RunDump;

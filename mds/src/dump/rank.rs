@@ -20,6 +20,12 @@ pub struct RankDump {
     pub rank: u32,
     /// Its node.
     pub node: u32,
+    /// The name of the node's host; empty if it is not known.
+    #[serde(default)]
+    pub host: String,
+    /// The cores of that host that the job may use; 0 if that is not known.
+    #[serde(default)]
+    pub host_cores: u64,
     /// When the recorder began, by the clock of all dumps of the run.
     pub began_ns: u64,
     /// From the start of the recorder to its end.
@@ -27,6 +33,9 @@ pub struct RankDump {
     /// Whether the rank has finalized. If not, it was killed or ended without, and the record ends
     /// there.
     pub finalized: bool,
+    /// How the kernel treated the rank while it computed; absent if that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageDump>,
     /// The primitives that were called.
     pub primitives: BTreeMap<Primitive, PrimitiveDump>,
     /// Times between two blocking primitives.
@@ -115,4 +124,25 @@ pub struct CommunicatorDump {
     pub collectives: u64,
     /// Their bytes, as this rank gave or got them.
     pub collective_bytes: u64,
+}
+
+/// How the kernel treated a rank's thread while it computed, by readings at most a millisecond
+/// apart at its blocking calls. The three parts add up to `computation_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct UsageDump {
+    /// The computation that was between readings.
+    pub computation_ns: u64,
+    /// The part on a core.
+    pub cpu_ns: u64,
+    /// The part in which the thread was ready, and others had the core.
+    pub preempted_ns: u64,
+    /// The part in which the thread slept: it waited for a file, a lock, or a time.
+    pub blocked_ns: u64,
+    /// How often the kernel took the core from the thread.
+    pub preemptions: u64,
+    /// Bytes that the process read and wrote by system calls (`/proc/self/io`).
+    pub file_bytes: u64,
+    /// The time of a loop that is the same in all ranks: it tells a slow core. 0 if the rank did
+    /// not finalize.
+    pub core_loop_ns: u64,
 }

@@ -11,14 +11,15 @@ use super::distribution::dump;
 use super::{Primitive, UncheckedWords};
 use crate::dump::{
     CallRow, CommunicatorDump, DistributionDump, LocalSliceRow, MessageRow, MessageTransport, NONE,
-    PeerDump, PrimitiveDump, RankDump, SiteDump,
+    PeerDump, PrimitiveDump, RankDump, SiteDump, UsageDump,
 };
 use ::mmds::event::{NO_NUMBER, PackedEvent, primitive_of};
 use ::mmds::histogram::{BucketScale, HEAD};
 use ::mmds::layout::{
-    ACCOUNTED_UNTIL, BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, CURRENT_CALL, ENDED, EVENT_WORDS,
-    HEAD_WORDS, LOCAL_ROW_WORDS, LOCAL_ROWS, MESSAGES, MOST_COMMUNICATORS, MOST_SITES, PEER_WORDS,
-    PLACE_BYTES, RecorderLayout, SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES,
+    ACCOUNTED_UNTIL, BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, CORE_LOOP_NS, CURRENT_CALL, ENDED,
+    EVENT_WORDS, FILE_BYTES, HEAD_WORDS, LOCAL_ROW_WORDS, LOCAL_ROWS, MESSAGES, MOST_COMMUNICATORS,
+    MOST_SITES, PEER_WORDS, PLACE_BYTES, RecorderLayout, SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES,
+    USAGE_BLOCKED, USAGE_COMPUTATION, USAGE_CPU, USAGE_PREEMPTED, USAGE_PREEMPTIONS,
 };
 
 /// The name of the site for calls that have no site of their own.
@@ -68,6 +69,7 @@ pub fn read(
     )?;
     let (near, near_dropped) = reader.near(head[LOCAL_ROWS])?;
     Ok(RankDump {
+        usage: usage(&head),
         began_ns,
         run_ns: end_ns.saturating_sub(began_ns),
         finalized,
@@ -88,6 +90,20 @@ pub fn read(
         sites: sites.dumps,
         ..RankDump::default()
     })
+}
+
+/// Returns what the kernel said of the rank; `None` if it was never asked.
+fn usage(head: &[u64]) -> Option<UsageDump> {
+    let usage = UsageDump {
+        computation_ns: head[USAGE_COMPUTATION],
+        cpu_ns: head[USAGE_CPU],
+        preempted_ns: head[USAGE_PREEMPTED],
+        blocked_ns: head[USAGE_BLOCKED],
+        preemptions: head[USAGE_PREEMPTIONS],
+        file_bytes: head[FILE_BYTES],
+        core_loop_ns: head[CORE_LOOP_NS],
+    };
+    (usage != UsageDump::default()).then_some(usage)
 }
 
 pub(super) struct RecorderReader<'a, A> {

@@ -1,5 +1,7 @@
 //! A rank's calls, made by hand, and the contents of its recorder.
 
+mod account;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;

@@ -24,8 +24,16 @@ fn predefined(comm: &Comm, keyval: c_int) -> Option<Option<usize>> {
         MPI_HOST => MPI_PROC_NULL,
         MPI_WTIME_IS_GLOBAL => c_int::from(attributes.wtime_is_global),
         MPI_LASTUSEDCODE => attributes.last_used_code,
-        MPI_UNIVERSE_SIZE => attributes.universe_size,
-        MPI_APPNUM => return Some(None),
+        MPI_UNIVERSE_SIZE | MPI_APPNUM => {
+            let value = match keyval {
+                MPI_APPNUM => attributes.application,
+                _ => attributes.universe_size,
+            };
+            match value {
+                Some(value) => value,
+                None => return Some(None),
+            }
+        }
         _ => return None,
     };
     let nth = usize::try_from(keyval.checked_sub(MPI_TAG_UB)?).ok()?;

@@ -120,7 +120,7 @@ fn start_duplication(
 }
 
 /// Frees a communicator of the program.
-fn free(comm: *mut MPI_Comm) -> Outcome {
+pub(super) fn free(comm: *mut MPI_Comm) -> Outcome {
     if comm.is_null() {
         return Err(error(ErrorClass::Arg, "the communicator is at address 0").into());
     }
@@ -240,17 +240,6 @@ calls! {
 
     fn PMPI_Comm_free(comm: *mut MPI_Comm) {
         free(comm)
-    }
-
-    fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) {
-        // Everything on it is complete by then (11.10.4), so this need not wait.
-        free(comm)
-    }
-
-    fn PMPI_Comm_get_parent(parent: *mut MPI_Comm) {
-        // Only the command starts ranks.
-        state::process()?;
-        Ok(put(parent, MPI_COMM_NULL)?)
     }
 
     fn PMPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) {

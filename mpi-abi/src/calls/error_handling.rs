@@ -8,9 +8,10 @@ use crate::answer::{
 };
 use crate::c::*;
 use crate::error_function::ErrorFunction;
+use crate::error_handlers;
 use crate::files::{self, FileHandler};
 use crate::instances;
-use crate::objects::{ERROR_HANDLERS, Handler, SessionHandler, place, put, text};
+use crate::objects::{Handler, SessionHandler, place, put, text};
 use crate::state;
 use crate::windows::WindowHandler;
 use bcs_mpi::mpi::{ErrorClass, ErrorHandler, Result};
@@ -23,7 +24,7 @@ pub(super) fn handler(handle: MPI_Errhandler) -> Result<ErrorHandler> {
         MPI_ERRORS_ABORT => return Ok(ErrorHandler::Abort),
         MPI_ERRORS_RETURN => return Ok(ErrorHandler::Return),
         MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
-        MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
+        MPI_Errhandler(number) => match error_handlers::get(number) {
             Some(Handler::Comm(handler)) => return Ok(handler),
             Some(_) => format!("the error handler {number:#x} is not for communicators"),
             None => format!("{number:#x} is no error handler"),
@@ -39,7 +40,7 @@ pub(super) fn session_handler(handle: MPI_Errhandler) -> Result<SessionHandler> 
         MPI_ERRORS_ABORT => return Ok(SessionHandler::Abort),
         MPI_ERRORS_RETURN => return Ok(SessionHandler::Return),
         MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
-        MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
+        MPI_Errhandler(number) => match error_handlers::get(number) {
             Some(Handler::Session(handler)) => return Ok(handler),
             Some(_) => format!("the error handler {number:#x} is not for sessions"),
             None => format!("{number:#x} is no error handler"),
@@ -54,7 +55,7 @@ pub(super) fn session_handle(handler: SessionHandler) -> MPI_Errhandler {
         SessionHandler::Fatal => MPI_ERRORS_ARE_FATAL,
         SessionHandler::Abort => MPI_ERRORS_ABORT,
         SessionHandler::Return => MPI_ERRORS_RETURN,
-        SessionHandler::User(_) => MPI_Errhandler(ERROR_HANDLERS.insert(Handler::Session(handler))),
+        SessionHandler::User(_) => error_handlers::give(Handler::Session(handler)),
     }
 }
 
@@ -65,7 +66,7 @@ pub(super) fn window_handler(handle: MPI_Errhandler) -> Result<WindowHandler> {
         MPI_ERRORS_ABORT => return Ok(WindowHandler::Abort),
         MPI_ERRORS_RETURN => return Ok(WindowHandler::Return),
         MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
-        MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
+        MPI_Errhandler(number) => match error_handlers::get(number) {
             Some(Handler::Win(function)) => return Ok(WindowHandler::User(function)),
             Some(_) => format!("the error handler {number:#x} is not for windows"),
             None => format!("{number:#x} is no error handler"),
@@ -80,9 +81,7 @@ pub(super) fn window_handle(handler: WindowHandler) -> MPI_Errhandler {
         WindowHandler::Fatal => MPI_ERRORS_ARE_FATAL,
         WindowHandler::Abort => MPI_ERRORS_ABORT,
         WindowHandler::Return => MPI_ERRORS_RETURN,
-        WindowHandler::User(function) => {
-            MPI_Errhandler(ERROR_HANDLERS.insert(Handler::Win(function)))
-        }
+        WindowHandler::User(function) => error_handlers::give(Handler::Win(function)),
     }
 }
 
@@ -92,7 +91,7 @@ fn handle(handler: ErrorHandler) -> MPI_Errhandler {
         ErrorHandler::Fatal => MPI_ERRORS_ARE_FATAL,
         ErrorHandler::Abort => MPI_ERRORS_ABORT,
         ErrorHandler::Return => MPI_ERRORS_RETURN,
-        ErrorHandler::User(_) => MPI_Errhandler(ERROR_HANDLERS.insert(Handler::Comm(handler))),
+        ErrorHandler::User(_) => error_handlers::give(Handler::Comm(handler)),
     }
 }
 
@@ -103,7 +102,7 @@ fn file_handler(handle: MPI_Errhandler) -> Result<FileHandler> {
         MPI_ERRORS_ABORT => return Ok(FileHandler::Abort),
         MPI_ERRORS_RETURN => return Ok(FileHandler::Return),
         MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
-        MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
+        MPI_Errhandler(number) => match error_handlers::get(number) {
             Some(Handler::File(function)) => return Ok(FileHandler::User(function)),
             Some(_) => format!("the error handler {number:#x} is not for files"),
             None => format!("{number:#x} is no error handler"),
@@ -118,9 +117,7 @@ fn file_handle(handler: FileHandler) -> MPI_Errhandler {
         FileHandler::Fatal => MPI_ERRORS_ARE_FATAL,
         FileHandler::Abort => MPI_ERRORS_ABORT,
         FileHandler::Return => MPI_ERRORS_RETURN,
-        FileHandler::User(function) => {
-            MPI_Errhandler(ERROR_HANDLERS.insert(Handler::File(function)))
-        }
+        FileHandler::User(function) => error_handlers::give(Handler::File(function)),
     }
 }
 
@@ -157,7 +154,7 @@ pub fn insert_error_handler(
     handler: impl FnOnce() -> Handler,
 ) -> Outcome {
     let errhandler = place(errhandler)?;
-    *errhandler = MPI_Errhandler(ERROR_HANDLERS.insert(handler()));
+    *errhandler = error_handlers::insert(handler());
     Ok(())
 }
 
@@ -298,7 +295,7 @@ calls! {
         let handle = place(errhandler)?;
         // MPI_Comm_get_errhandler may return a predefined handler, and programs free it, too.
         let predefined = [MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN];
-        if !predefined.contains(handle) && ERROR_HANDLERS.remove(handle.0).is_none() {
+        if !predefined.contains(handle) && !error_handlers::free(handle.0) {
             let reason = format!("{:#x} is no error handler", handle.0);
             return Err(error(ErrorClass::Errhandler, reason).into());
         }

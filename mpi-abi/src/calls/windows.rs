@@ -8,7 +8,7 @@ use crate::answer::{Outcome, ask_window, comm_of, error, run_on_window};
 use crate::c::*;
 use crate::keyvals::WIN_KEYS;
 use crate::objects::{INFOS, group_handle, place, put};
-use crate::windows::{WINDOWS, WindowEntry};
+use crate::windows::{WINDOWS, WindowEntry, forget};
 use bcs_mpi::mpi::window::Window;
 use bcs_mpi::mpi::{Comm, ErrorClass, Info, Result};
 use std::ffi::{c_char, c_int, c_void};
@@ -122,7 +122,7 @@ calls! {
             entry.delete_all(*handle)?;
             entry.window.free()
         })?;
-        WINDOWS.remove(handle.0);
+        forget(*handle);
         *handle = MPI_WIN_NULL;
         Ok(())
     }

@@ -1,14 +1,45 @@
-//! A table of objects that all threads use.
+//! A table of objects that all threads use. It knows the calls that have made and freed each.
 
 use super::slots::Slots;
 use super::{FIRST, handle, of_integer, parts, to_integer};
+use crate::caller;
 use std::sync::{PoisonError, RwLock};
 
 /// The objects of one kind that a program has made.
 #[derive(Debug)]
 pub struct Table<T> {
     kind: u8,
-    slots: RwLock<Slots<T>>,
+    contents: RwLock<TableContents<T>>,
+}
+
+#[derive(Debug)]
+struct TableContents<T> {
+    slots: Slots<T>,
+    /// The calls that have made and freed the last object of each index.
+    origins: Vec<ObjectOrigin>,
+}
+
+/// The return addresses of the calls that have made and freed an object.
+#[derive(Clone, Copy, Debug, Default)]
+struct ObjectOrigin {
+    generation: u32,
+    made: u64,
+    freed: Option<u64>,
+}
+
+impl<T> TableContents<T> {
+    fn reserve(&mut self) -> (usize, u32) {
+        let (index, generation) = self.slots.reserve();
+        if self.origins.len() <= index {
+            self.origins.resize(index + 1, ObjectOrigin::default());
+        }
+        self.origins[index] = ObjectOrigin {
+            generation,
+            made: caller::address(),
+            freed: None,
+        };
+        (index, generation)
+    }
 }
 
 impl<T> Table<T> {
@@ -16,24 +47,33 @@ impl<T> Table<T> {
     pub const fn new(kind: u8) -> Self {
         Self {
             kind,
-            slots: RwLock::new(Slots::new()),
+            contents: RwLock::new(TableContents {
+                slots: Slots::new(),
+                origins: Vec::new(),
+            }),
         }
     }
 
     #[inline]
     fn read<R>(&self, look: impl FnOnce(&Slots<T>) -> R) -> R {
-        look(&self.slots.read().unwrap_or_else(PoisonError::into_inner))
+        let contents = self.contents.read();
+        look(&contents.unwrap_or_else(PoisonError::into_inner).slots)
     }
 
     fn write<R>(&self, change: impl FnOnce(&mut Slots<T>) -> R) -> R {
-        change(&mut self.slots.write().unwrap_or_else(PoisonError::into_inner))
+        self.write_all(|contents| change(&mut contents.slots))
+    }
+
+    fn write_all<R>(&self, change: impl FnOnce(&mut TableContents<T>) -> R) -> R {
+        let contents = self.contents.write();
+        change(&mut contents.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns a handle for an object.
     pub fn insert(&self, value: T) -> usize {
-        let (index, generation) = self.write(|slots| {
-            let place = slots.reserve();
-            slots.fill(place, Some(value));
+        let (index, generation) = self.write_all(|contents| {
+            let place = contents.reserve();
+            contents.slots.fill(place, Some(value));
             place
         });
         handle(self.kind, index, generation)
@@ -41,7 +81,7 @@ impl<T> Table<T> {
 
     /// Returns a handle for a future object. It is invalid until it is [filled](Self::fill).
     pub fn reserve(&self) -> usize {
-        let (index, generation) = self.write(Slots::reserve);
+        let (index, generation) = self.write_all(TableContents::reserve);
         handle(self.kind, index, generation)
     }
 
@@ -90,7 +130,31 @@ impl<T> Table<T> {
     /// Removes the object. Its handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Option<T> {
         let parts = parts(self.kind, handle)?;
-        self.write(|slots| slots.remove(parts))
+        self.write_all(|contents| {
+            let removed = contents.slots.remove(parts)?;
+            contents.origins[parts.0].freed = Some(caller::address());
+            Some(removed)
+        })
+    }
+
+    /// Returns the return address of the call that has freed the object of a stale handle, as long
+    /// as no other object has taken its place.
+    pub fn freed_by(&self, handle: usize) -> Option<u64> {
+        let (index, generation) = parts(self.kind, handle)?;
+        let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
+        let origin = contents.origins.get(index)?;
+        origin.freed.filter(|_| origin.generation == generation)
+    }
+
+    /// Returns the value of a function for each object, with the return address of the call that
+    /// has made the object. The function must not use this table.
+    pub fn origins<R>(&self, look: impl Fn(&T) -> Option<R>) -> Vec<(R, u64)> {
+        let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
+        let each = contents.slots.iter().filter_map(|(index, value)| {
+            let origin = contents.origins.get(index)?;
+            Some((look(value)?, origin.made))
+        });
+        each.collect()
     }
 
     /// Returns the Fortran form of a handle; that of the null handle if the handle is invalid. A

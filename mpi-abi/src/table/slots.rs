@@ -111,6 +111,12 @@ impl<T> Slots<T> {
         Some((index, self.slots[index].generation))
     }
 
+    /// Returns all objects with their indices.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(index, slot)| Some((index, slot.value.as_ref()?)))
+    }
+
     /// Returns the generation of the present or future object with this index.
     pub(super) fn generation(&self, index: usize) -> Option<u32> {
         let slot = self.slots.get(index)?;

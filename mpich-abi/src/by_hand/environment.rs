@@ -123,6 +123,7 @@ by_hand! {
         let length = if is_root { count } else { 0 };
         let infos = crate::arrays::List::<MPI_Info>::new(infos, length.into());
         let mut made = HandleResult::<MPI_Comm>::new(intercomm);
+        codes::of_not_started();
         let code = entry_PMPI_Comm_spawn_multiple(count, commands, argvs, maxprocs, infos.start(), rank_ours(root), comm, made.place(), errcodes);
         made.store();
         to_mpich(code)

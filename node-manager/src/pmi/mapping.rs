@@ -9,7 +9,7 @@ pub(crate) fn process_mapping(placement: &Placement) -> String {
     // The first node, the number of nodes, and the ranks of each.
     let mut blocks: Vec<(usize, usize, usize)> = Vec::new();
     for node in 0..placement.nodes() {
-        let ranks = placement.ranks_of(NodeId::from_index(node)).count();
+        let ranks = placement.starting_on(NodeId::from_index(node)).count();
         match blocks.last_mut() {
             Some((_, nodes, of_each)) if *of_each == ranks => *nodes += 1,
             _ => blocks.push((node, 1, ranks)),

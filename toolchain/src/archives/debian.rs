@@ -10,13 +10,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use super::needs;
 use super::tarball::TarWriter;
 use super::tree::{self, EntryKind, TreeEntry};
-use super::{SUMMARY, VERSION};
+use super::{Effort, SUMMARY, VERSION};
 
 /// The folder of the installation.
 const HOME: &str = "usr/lib/bcs-mpi";
@@ -31,7 +29,7 @@ const PRIORITY: u32 = 30;
 ///
 /// A file cannot be read or written, or an installed file needs a library that not every machine
 /// has.
-pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
+pub fn write(prefix: &Path, folder: &Path, effort: Effort) -> Result<PathBuf> {
     let entries = tree::entries(prefix)?;
     fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     let path = folder.join(format!("bcs-mpi_{VERSION}_amd64.deb"));
@@ -39,8 +37,8 @@ pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
     let mut package = ar::Builder::new(File::create(&path).with_context(context)?);
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", control(&entries)?),
-        ("data.tar.gz", data(&entries)?),
+        ("control.tar.gz", control(&entries, effort)?),
+        ("data.tar.gz", data(&entries, effort)?),
     ];
     for (name, bytes) in members {
         let mut header = ar::Header::new(name.into(), bytes.len() as u64);
@@ -55,7 +53,7 @@ pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
 }
 
 /// Makes the archive of what describes the package and of its scripts.
-fn control(entries: &[TreeEntry]) -> Result<Vec<u8>> {
+fn control(entries: &[TreeEntry], effort: Effort) -> Result<Vec<u8>> {
     let glibc = needs::oldest_glibc(entries)?;
     let size: u64 = entries
         .iter()
@@ -75,16 +73,16 @@ fn control(entries: &[TreeEntry]) -> Result<Vec<u8>> {
         glibc.major,
         glibc.minor
     );
-    let mut tar = TarWriter::new(GzEncoder::new(Vec::new(), Compression::best()));
+    let mut tar = TarWriter::new(Vec::new());
     tar.add_file("./control", text.as_bytes(), 0o644)?;
     tar.add_file("./postinst", postinst(entries)?.as_bytes(), 0o755)?;
     tar.add_file("./prerm", PRERM.as_bytes(), 0o755)?;
-    Ok(tar.finish()?.finish()?)
+    effort.gzip(&tar.finish()?)
 }
 
 /// Makes the archive of the files. `bcs` and its pages have links where programs look for them.
-fn data(entries: &[TreeEntry]) -> Result<Vec<u8>> {
-    let mut tar = TarWriter::new(GzEncoder::new(Vec::new(), Compression::best()));
+fn data(entries: &[TreeEntry], effort: Effort) -> Result<Vec<u8>> {
+    let mut tar = TarWriter::new(Vec::new());
     tar.add_all(entries, &format!("./{HOME}"))?;
     tar.add_link("./usr/bin/bcs", &format!("/{HOME}/bin/bcs"))?;
     for entry in entries {
@@ -96,7 +94,7 @@ fn data(entries: &[TreeEntry]) -> Result<Vec<u8>> {
             tar.add_link(&at, &format!("/{HOME}/{}", entry.path))?;
         }
     }
-    Ok(tar.finish()?.finish()?)
+    effort.gzip(&tar.finish()?)
 }
 
 /// Writes the script that enters the names into the alternatives of the machine.

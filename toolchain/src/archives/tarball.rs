@@ -6,30 +6,28 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
-use super::VERSION;
 use super::tree::{self, EntryKind, TreeEntry};
+use super::{Effort, VERSION};
 
 /// Makes the archive of an installation in a folder, and returns its path.
 ///
 /// # Errors
 ///
 /// A file cannot be read or written.
-pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
+pub fn write(prefix: &Path, folder: &Path, effort: Effort) -> Result<PathBuf> {
     let name = format!("bcs-mpi-{VERSION}-x86_64-linux");
     fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     let path = folder.join(format!("{name}.tar.gz"));
     let context = || format!("failed to write {}", path.display());
-    let file = File::create(&path).with_context(context)?;
-    let mut tar = TarWriter::new(GzEncoder::new(file, Compression::best()));
+    let mut tar = TarWriter::new(Vec::new());
     tar.add_all(&tree::entries(prefix)?, &name)
         .with_context(context)?;
-    tar.finish()
-        .and_then(GzEncoder::finish)
-        .and_then(|file| file.sync_all())
+    let bytes = effort.gzip(&tar.finish().with_context(context)?)?;
+    let mut file = File::create(&path).with_context(context)?;
+    file.write_all(&bytes)
+        .and_then(|()| file.sync_all())
         .with_context(context)?;
     Ok(path)
 }

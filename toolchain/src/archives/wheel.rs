@@ -23,7 +23,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::needs::{self, GlibcVersion};
 use super::tree::{self, EntryKind, TreeEntry};
-use super::{SUMMARY, VERSION};
+use super::{Effort, SUMMARY, VERSION};
 
 /// The name of the package in names of files.
 const NAME: &str = "bcs_mpi";
@@ -49,7 +49,7 @@ const LICENSES: [(&str, &str); 2] = [
 ///
 /// A file cannot be read or written, or an installed file needs a library that not every machine
 /// has.
-pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
+pub fn write(prefix: &Path, folder: &Path, effort: Effort) -> Result<PathBuf> {
     let entries = tree::entries(prefix)?;
     let tag = platform_tag(needs::oldest_glibc(&entries)?);
     fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
@@ -59,6 +59,7 @@ pub fn write(prefix: &Path, folder: &Path) -> Result<PathBuf> {
     let mut wheel = WheelWriter {
         zip: ZipWriter::new(file),
         record: String::new(),
+        effort,
     };
     for entry in entries.iter().filter_map(in_environment) {
         wheel.add_entry(prefix, &entry).with_context(context)?;
@@ -88,6 +89,7 @@ struct WheelWriter {
     zip: ZipWriter<File>,
     /// The list of files so far, in the form of `RECORD`.
     record: String,
+    effort: Effort,
 }
 
 impl WheelWriter {
@@ -114,7 +116,7 @@ impl WheelWriter {
     fn put(&mut self, path: &str, bytes: &[u8], mode: u32) -> Result<()> {
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
-            .compression_level(Some(9))
+            .compression_level(Some(self.effort.zip_level()))
             .last_modified_time(zip::DateTime::default())
             .unix_permissions(mode);
         self.zip.start_file(path, options)?;

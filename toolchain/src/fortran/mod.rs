@@ -83,6 +83,26 @@ pub fn write_all(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Has the installed wrapper compile the modules for a compiler, as it does at the first use.
+///
+/// # Errors
+///
+/// The wrapper cannot be run, or the compiler does not compile them.
+pub fn make_modules(prefix: &Path, compiler: &str) -> Result<()> {
+    let wrapper = prefix.join("bin").join(WRAPPER);
+    let made = Command::new(&wrapper)
+        .arg(format!("-fc={compiler}"))
+        .arg("--showme:incdirs")
+        .output()
+        .with_context(|| format!("failed to run {}", wrapper.display()))?;
+    ensure!(
+        made.status.success(),
+        "{compiler} made no modules of MPI: {}",
+        String::from_utf8_lossy(&made.stderr).trim_end()
+    );
+    Ok(())
+}
+
 /// Removes modules that were compiled from other sources.
 fn remove_old_modules(prefix: &Path, hash: &str) -> Result<()> {
     let Ok(folders) = fs::read_dir(prefix.join("lib/fortran")) else {

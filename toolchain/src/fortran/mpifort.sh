@@ -77,6 +77,11 @@ make_modules() {
         cat no_f08 >&2
     }
     [ "${true:-1}" = 1 ] || $compiler_words -c -fPIC "$sources/logical.f90" || return
+    # Programs with mpif.h give one procedure data of several types. gfortran from 10 on takes that for an error.
+    if $compiler_words -fallow-argument-mismatch -c -o probe.o "$sources/logical.f90" 2>probe.log && ! [ -s probe.log ]; then
+        echo -fallow-argument-mismatch >flags
+    fi
+    rm -f probe.o probe.log
     set +f
     ar rcs libbcs_modules.a *.o && rm -f *.o probe
     set -f
@@ -102,6 +107,10 @@ fi
 
 compile="-I$prefix/include
 -I$folder"
+if [ -e "$folder/flags" ]; then
+    compile="$compile
+$(cat "$folder/flags")"
+fi
 link="-L$prefix/lib
 -Wl,-rpath,$prefix/lib
 -L$folder

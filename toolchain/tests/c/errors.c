@@ -36,8 +36,17 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     MPI_Comm_create_errhandler(handler, &own);
     MPI_Comm_set_errhandler(copy, own);
+    /* A query gives the program's own handle, which is valid until it is freed as often as given. */
+    MPI_Errhandler asked, again;
+    MPI_Comm_get_errhandler(copy, &asked);
+    CHECK(asked == own);
+    MPI_Errhandler_free(&asked);
+    MPI_Comm_set_errhandler(copy, own);
     MPI_Errhandler_free(&own);
     CHECK(own == MPI_ERRHANDLER_NULL);
+    MPI_Comm_get_errhandler(copy, &again);
+    MPI_Comm_set_errhandler(copy, again);
+    MPI_Errhandler_free(&again);
 
     CHECK(class_of(MPI_Send(&word, 1, MPI_INT, size, 0, copy)) == MPI_ERR_RANK);
     CHECK(called == 1 && comm_given == copy && class_of(code_given) == MPI_ERR_RANK);

@@ -164,7 +164,7 @@ contains
   end subroutine
 
   subroutine functions
-    integer :: op, got, key, comm, handler, request, status(MPI_STATUS_SIZE), count
+    integer :: op, got, key, comm, handler, same_handler, request, status(MPI_STATUS_SIZE), count
     integer(MPI_ADDRESS_KIND) :: value
     logical :: flag
     call MPI_Op_create(larger, .true., op, ierror)
@@ -191,6 +191,9 @@ contains
     call MPI_Comm_free(comm, ierror)
     call MPI_Comm_create_errhandler(handle, handler, ierror)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler, ierror)
+    call MPI_Comm_get_errhandler(MPI_COMM_WORLD, same_handler, ierror)
+    if (same_handler /= handler) call wrong(98)
+    call MPI_Errhandler_free(same_handler, ierror)
     call MPI_Send(rank, 1, MPI_INTEGER, size + 7, 1, MPI_COMM_WORLD, ierror)
     if (handled /= 1 .or. ierror == MPI_SUCCESS) call wrong(46)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, ierror)

@@ -241,7 +241,7 @@ contains
   subroutine functions
     type(MPI_Op) :: op
     type(MPI_Comm) :: comm
-    type(MPI_Errhandler) :: handler
+    type(MPI_Errhandler) :: handler, same_handler
     type(MPI_Request) :: request
     type(MPI_Status) :: status
     integer :: got, key, count, ierror
@@ -266,6 +266,9 @@ contains
     call MPI_Comm_free_keyval(key)
     call MPI_Comm_create_errhandler(handle, handler)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler)
+    call MPI_Comm_get_errhandler(MPI_COMM_WORLD, same_handler)
+    if (same_handler /= handler) call wrong(98)
+    call MPI_Errhandler_free(same_handler)
     call MPI_Send(rank, 1, MPI_INTEGER, size + 7, 1, MPI_COMM_WORLD, ierror)
     if (handled /= 1 .or. ierror == MPI_SUCCESS) call wrong(64)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)

@@ -30,8 +30,10 @@ fn products() -> PathBuf {
 /// several programs want an installation. So the first one makes it, and each gets a copy.
 pub(crate) fn installed(prefix: &Path) {
     let products = products();
-    // Builds the whole workspace, like its tests, so that dependencies have the same features.
-    let mut words = vec!["build", "--workspace"];
+    // Builds the whole workspace, with a test, so that dependencies have the same features as in
+    // the workspace's tests. Otherwise all crates would be compiled again.
+    let mut words = vec!["build", "--workspace", "--lib", "--bins"];
+    words.extend(["--test", "build_systems"]);
     if products.ends_with("release") {
         words.push("--release");
     }

@@ -16,8 +16,8 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// The default number of rounds: three rounds use all paths in turn.
-const ROUNDS: &str = "3";
+/// The default number of rounds: in six rounds each program has all layouts.
+const ROUNDS: &str = "6";
 
 const ROUNDS_VARIABLE: &str = "BCS_INNOCENT_ROUNDS";
 

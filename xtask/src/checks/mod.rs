@@ -5,6 +5,7 @@ mod abi_race;
 mod beat_cost;
 mod beat_peers;
 mod blocked_cpu;
+mod bugs_initiative;
 mod c_speed;
 mod c_threads;
 mod checked_cost;
@@ -21,6 +22,7 @@ mod fixed_time;
 mod flood;
 mod hello_startup;
 mod innocents;
+mod launch_tree;
 mod layers;
 mod manual;
 mod mds_barrier;
@@ -119,6 +121,7 @@ pub const ALL: &[Check] = &[
     sweep3d_oversubscribed::CHECK,
     hello_startup::OF_2,
     hello_startup::OF_64,
+    launch_tree::CHECK,
     flood::CHECK,
     oracle::COLLECTIVES,
     oracle::MESSAGES,
@@ -150,10 +153,12 @@ pub const ALL: &[Check] = &[
     sandbox::CHECK,
     pieces::CHECK,
     innocents::CHECK,
+    bugs_initiative::CHECK,
     soak::CHECK,
     checked_cost::CHECK,
     one_sided::NODE,
     one_sided::NODES,
+    one_sided::COUNTER,
     one_sided::COMPUTING,
     threads_beside::CHECK,
     threads_beside::OPERATION,

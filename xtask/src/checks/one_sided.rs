@@ -1,4 +1,5 @@
-//! Compares one-sided operations: `apps/c/one_sided.c` on our library against the peers.
+//! Compares one-sided operations: `apps/c/one_sided.c` and `apps/c/counter.c` on our library
+//! against the peers.
 
 use std::process::Command;
 use std::time::Duration;
@@ -32,6 +33,14 @@ pub(super) const NODES: Check = Check {
     run: |workspace| contest(workspace, &OneSidedRace::NODES),
 };
 
+pub(super) const COUNTER: Check = Check {
+    name: "one-sided-counter",
+    about: "8 ranks on 2 cores add 10^6 times to a counter of rank 0, in an epoch of all locks: exact, at most 0.5 x the best peer",
+    about_time: true,
+    quick: false,
+    run: |workspace| contest(workspace, &OneSidedRace::COUNTER),
+};
+
 pub(super) const COMPUTING: Check = Check {
     name: "one-sided-computing",
     about: "a fetch-and-op with a flush at a rank of another node that computes 100 ms without a call takes less than 1 ms",
@@ -42,6 +51,8 @@ pub(super) const COMPUTING: Check = Check {
 
 const SOURCE: &str = include_str!("../../../apps/c/one_sided.c");
 
+const COUNTER_SOURCE: &str = include_str!("../../../apps/c/counter.c");
+
 const RANKS: usize = 2;
 
 /// A peer by TCP may take milliseconds for an operation.
@@ -49,6 +60,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// The parameters of a comparison.
 struct OneSidedRace {
+    name: &'static str,
+    source: &'static str,
+    ranks: usize,
     path: MessagePath,
     options: &'static [&'static str],
     times: &'static str,
@@ -61,6 +75,9 @@ struct OneSidedRace {
 
 impl OneSidedRace {
     const NODE: Self = Self {
+        name: "one_sided",
+        source: SOURCE,
+        ranks: RANKS,
         path: MessagePath::Node,
         options: &["--bind", "core"],
         times: "100000",
@@ -75,6 +92,9 @@ impl OneSidedRace {
         long: &["put-1MiB", "get-1MiB"],
     };
     const NODES: Self = Self {
+        name: "one_sided",
+        source: SOURCE,
+        ranks: RANKS,
         path: MessagePath::Tcp,
         options: &["--nodes", "2"],
         times: "2000",
@@ -82,20 +102,31 @@ impl OneSidedRace {
         bars: [Bar::AtMost(1.0), Bar::AtMost(1.0)],
         long: &[],
     };
+    const COUNTER: Self = Self {
+        name: "counter",
+        source: COUNTER_SOURCE,
+        ranks: 8,
+        path: MessagePath::Node,
+        options: &[],
+        times: "1000000",
+        short: &["counter"],
+        bars: [Bar::AtMost(0.5), Bar::AtMost(0.5)],
+        long: &[],
+    };
 }
 
-/// The rows of a run: name and microseconds.
+/// The rows of a run: name and time.
 type Rows = Vec<(String, f64)>;
 
 fn contest(workspace: &Workspace, race: &OneSidedRace) -> Result<CheckOutcome> {
-    let ours = CBench::build_of(workspace, "one_sided", SOURCE)?;
+    let ours = CBench::build_of(workspace, race.name, race.source)?;
     let options: Vec<String> = race.options.iter().map(|&word| word.to_owned()).collect();
     let mut peers = Vec::new();
     // Windows of Open MPI on one machine lie in shared memory, whatever it uses for messages.
     let is_apart = |peer: &&&PeerMpi| race.path == MessagePath::Node || peer.name != OPEN_MPI.name;
     for peer in ALL.iter().filter(is_apart) {
-        let program = peer.built(workspace, "one_sided", SOURCE)?;
-        let settings = peer.settings(race.path, RANKS, CORES);
+        let program = peer.built(workspace, race.name, race.source)?;
+        let settings = peer.settings(race.path, race.ranks, CORES);
         peers.extend(
             settings
                 .iter()
@@ -107,10 +138,10 @@ fn contest(workspace: &Workspace, race: &OneSidedRace) -> Result<CheckOutcome> {
     let measured = Rounds::default().figures(bars, |round| {
         for side in turns(peers.len() + 1, round) {
             let rows = match side.checked_sub(1) {
-                None => rows(ours.command(RANKS, &options), race.times)?,
+                None => rows(ours.command(race.ranks, &options), race.times)?,
                 Some(at) => {
                     let (peer, settings, program) = &peers[at];
-                    let mut command = peer.launch(workspace, settings, RANKS, None)?;
+                    let mut command = peer.launch(workspace, settings, race.ranks, None)?;
                     command.arg(program);
                     rows(command, race.times).map_err(|error| {
                         UnsuitableMachine(format!("{} failed: {error:#}", peer.name))

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::browser::Browser;
 use crate::process;
 use crate::verdict::{CheckOutcome, UnsuitableMachine};
 use crate::workspace::Workspace;
@@ -15,8 +16,8 @@ use super::Check;
 
 pub(super) const CHECK: Check = Check {
     name: "page",
-    about: "bcs mds html of 64 ranks is below 5 MB and opens in Chromium, wide and narrow, without a word of complaint",
-    about_time: false,
+    about: "bcs mds html of 64 ranks with 1,500 calls each is below 5 MB, opens in Chromium within 2 s, wide and narrow, zooms at 50 frames a second, and answers to keys without a word of complaint",
+    about_time: true,
     quick: false,
     run,
 };
@@ -25,21 +26,80 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 const MOST_BYTES: usize = 5_000_000;
 
+/// From the start of the navigation until the timeline is drawn.
+const MOST_OPENING_MS: f64 = 2_000.0;
+
+/// The display shows 60. A browser without a graphics card shares the cores with what it draws.
+const LEAST_FRAMES: f64 = 50.0;
+
 /// A desktop and a phone, in pixels.
-const WIDTHS: [&str; 2] = ["1280,900", "390,844"];
+const SIZES: [(u32, u32); 2] = [(1_280, 900), (390, 844)];
 
-/// A script that chooses the last slice, rank and range, like a user with a keyboard.
-const PRESS_KEYS: &str = "<script>for (const id of ['timeline', 'balance', 'histogram']) {
-  const picture = document.getElementById(id);
-  picture.focus();
-  if (document.activeElement !== picture) console.error(id + ' cannot be reached by keyboard');
-  picture.dispatchEvent(new KeyboardEvent('keydown', {key: 'End', bubbles: true}));
-}</script>";
+/// The arguments of the fixture `barriers`: 0.1 ms of computation, and 1,500 barriers.
+const BARRIERS: [&str; 2] = ["100", "1500"];
 
-/// The expected text of the lines below the pictures then.
-const SAID: [&str; 2] = [">Rank 63 on node ", ">From "];
+/// Waits until the timeline is drawn, and answers how long the page took so far.
+const OPENED: &str = "new Promise((done, fail) => {
+  const look = () => {
+    const view = document.getElementById('view');
+    if (view && view.textContent.startsWith('Shown')) done(performance.now());
+    else if (performance.now() > 60000) fail('no timeline after a minute');
+    else setTimeout(look, 5);
+  };
+  look();
+})";
 
-const LIMIT: Duration = Duration::from_secs(60);
+/// Zooms in and out at the overview, where most is drawn, for 120 frames. Answers frames a second.
+const FRAMES: &str = "new Promise((done) => {
+  const canvas = document.getElementById('ranks-time');
+  const press = (key) => canvas.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+  let drawn = 0, begun = 0;
+  const frame = (now) => {
+    if (drawn === 0) begun = now;
+    if (drawn === 120) return done(1000 * drawn / (now - begun));
+    press(drawn % 8 < 4 ? '+' : '-');
+    drawn += 1;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+})";
+
+/// Goes to each picture and presses keys, like a user without a pointer. Answers the texts below
+/// the pictures, and the names of pictures without keyboard or without content.
+const KEYS: &str = "(() => {
+  const wrong = [];
+  const press = (id, keys) => {
+    const picture = document.getElementById(id);
+    picture.focus();
+    if (document.activeElement !== picture) wrong.push(id + ' cannot be reached by keyboard');
+    for (const key of keys) picture.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+  };
+  press('ranks-time', ['ArrowDown', 'n', 'n', 'Enter']);
+  press('wait-cells', ['End']);
+  for (const id of ['timeline', 'balance', 'histogram']) press(id, ['End']);
+  for (const id of ['balance', 'histogram', 'causes', 'wait-cells'])
+    if (!document.getElementById(id).querySelector('rect')) wrong.push(id + ' is empty');
+  if (document.documentElement.scrollWidth > innerWidth) wrong.push('the page is wider than the window');
+  const said = ['call', 'wait-cell', 'rank', 'answers'].map((id) => document.getElementById(id).textContent);
+  return [said.join('; '), wrong];
+})()";
+
+/// The parts that the texts must contain then.
+const SAID: [&str; 4] = [
+    "Rank 1, call 2 of ",
+    "rank 63 waited for rank ",
+    "Rank 63 on node ",
+    "MPI takes ",
+];
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The findings of a browser.
+struct PageFindings {
+    opening_ms: f64,
+    frames: f64,
+    complaints: Vec<String>,
+}
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let browser = BROWSERS.into_iter().find(|browser| {
@@ -48,67 +108,68 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     });
     let browser = browser.ok_or_else(|| {
         UnsuitableMachine(format!(
-            "there is none of {} on this machine",
+            "this machine has no browser of these: {}",
             BROWSERS.join(", ")
         ))
     })?;
     let dir = tempfile::tempdir().context("failed to make a directory for the dump")?;
     let (dumps, page) = (dir.path().join("dumps"), dir.path().join("run.html"));
+    let program = workspace.fixture_program("barriers")?;
     let mut record = workspace.bcs(["run", "-n", "64", "--nodes", "8", "--mds"])?;
-    record.arg(&dumps).arg("hello");
+    record.arg(&dumps).arg(program).args(BARRIERS);
     process::run(&mut record, LIMIT)?.succeeded()?;
     let mut html = workspace.bcs(["mds", "html"])?;
     html.arg(&dumps).arg("-o").arg(&page);
     process::run(&mut html, LIMIT)?.succeeded()?;
-    let text = fs::read_to_string(&page).context("failed to read the page")?;
-    let bytes = text.len();
-    // Keys also work without a pointer.
-    fs::write(&page, text + PRESS_KEYS).context("failed to write the page")?;
-    let complaints = WIDTHS.map(|width| complaints(browser, width, &page));
-    let complaints: Vec<Vec<String>> = complaints.into_iter().collect::<Result<_>>()?;
-    let complaints = complaints.concat();
-    let figure = match complaints.as_slice() {
-        [] => format!("{bytes} bytes, no complaint"),
-        complaints => format!("{bytes} bytes, {}", complaints.join("; ")),
+    let bytes = fs::metadata(&page)
+        .context("failed to find the page")?
+        .len();
+    let found = SIZES.map(|size| looked_at(browser, size, &page));
+    let [desktop, phone] = found;
+    let (desktop, phone) = (desktop?, phone?);
+    let complaints = [&desktop.complaints[..], &phone.complaints].concat();
+    let opening_ms = desktop.opening_ms.max(phone.opening_ms);
+    let frames = desktop.frames.min(phone.frames);
+    let said = match complaints.as_slice() {
+        [] => "no complaint".to_owned(),
+        complaints => complaints.join("; "),
     };
-    let held = bytes < MOST_BYTES && complaints.is_empty();
+    let held = bytes < MOST_BYTES as u64
+        && opening_ms < MOST_OPENING_MS
+        && frames >= LEAST_FRAMES
+        && complaints.is_empty();
     Ok(CheckOutcome::exact(
         held,
-        figure,
-        "below 5 MB, no complaint",
+        format!(
+            "{bytes} bytes, open after {opening_ms:.0} ms, {frames:.0} frames a second, {said}"
+        ),
+        "below 5 MB, within 2 s, 50 frames a second, no complaint",
     ))
 }
 
-/// Returns the browser's console messages. The page must have drawn all of its pictures.
-fn complaints(browser: &str, width: &str, page: &Path) -> Result<Vec<String>> {
-    let mut command = Command::new(browser);
-    command.args([
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--virtual-time-budget=5000",
-        "--dump-dom",
-    ]);
-    command.arg(format!("--window-size={width}"));
-    command.arg(format!("file://{}", page.display()));
-    let finished = process::run(&mut command, LIMIT)?.succeeded()?;
-    for picture in ["balance", "histogram", "causes"] {
-        let drawn = finished.stdout.split_once(&format!("id=\"{picture}\""));
-        let drawn = drawn.and_then(|(_, from)| from.split_once("</svg>"));
+/// Opens the page in a window of this size, zooms, and presses keys.
+fn looked_at(program: &str, size: (u32, u32), page: &Path) -> Result<PageFindings> {
+    let mut browser = Browser::start(program, size)?;
+    browser.open(&format!("file://{}", page.display()))?;
+    let opening_ms = browser.value(OPENED)?.as_f64().context("a time")?;
+    let frames = browser.value(FRAMES)?.as_f64().context("a rate")?;
+    let answer = browser.value(KEYS)?;
+    let said = answer[0].as_str().context("the texts below the pictures")?;
+    for expected in SAID {
         ensure!(
-            drawn.is_some_and(|(shapes, _)| shapes.contains("<rect")),
-            "the picture {picture} is empty at {width}"
+            said.contains(expected),
+            "keys choose nothing at {size:?}: \"{expected}\" is not in \"{said}\""
         );
     }
-    for said in SAID {
-        let heard = finished.stdout.contains(said);
-        ensure!(
-            heard,
-            "keys choose nothing at {width}: no \"{said}\" below a picture"
-        );
-    }
-    let lines = finished.stderr.lines();
-    let complaints = lines.filter(|line| line.contains("CONSOLE"));
-    Ok(complaints.map(str::to_owned).collect())
+    let wrong = answer[1]
+        .as_array()
+        .context("a list of what is wrong")?
+        .iter();
+    let mut complaints: Vec<String> = wrong.map(ToString::to_string).collect();
+    complaints.extend_from_slice(browser.complaints());
+    Ok(PageFindings {
+        opening_ms,
+        frames,
+        complaints,
+    })
 }

@@ -1,8 +1,8 @@
 //! Figures 5.3 to 5.5 of the BCS-MPI paper: the strobe, and a barrier every nine slices.
 
 use anyhow::Result;
-use mds::figures::{Series, column};
-use mds::plot::plot;
+use mds_reports::figures::{Series, column};
+use mds_reports::plot::plot;
 
 use super::Section;
 use super::content::{PaperContent, PaperTable};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mds::dump::{DistributionDump, RankDump, read_summaries};
-use mds::report::{ReportScope, run_time};
+use mds_reports::report::{ReportScope, run_time};
 
 use super::Section;
 use super::content::{PaperContent, PaperTable};

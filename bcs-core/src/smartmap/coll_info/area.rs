@@ -8,6 +8,7 @@ use super::record::{
 };
 use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
+use std::ptr::NonNull;
 
 /// The words of an area.
 type AreaWords = [AtomicU64; AREA_WORDS];
@@ -134,6 +135,29 @@ impl<R: RecordMemory> CollInfo<R> {
             let last = words[eights.len()].load(Ordering::Relaxed).to_le_bytes();
             rest.copy_from_slice(&last[..rest.len()]);
         }
+    }
+
+    /// Copies bytes from this one on of a contribution in the payload, which is longer than
+    /// [`INLINE_BYTES`].
+    pub fn read_contribution(&self, number: u64, at: usize, bytes: &mut [u8]) {
+        debug_assert!(at + bytes.len() <= PAYLOAD_BYTES);
+        self.0.read(payload(number) + at, bytes);
+    }
+
+    /// Returns the address of bytes, from this one on, of a contribution in the payload, which is
+    /// longer than [`INLINE_BYTES`]. They can be read as long as the record exists. Their owner may
+    /// change them at any time.
+    #[must_use]
+    pub fn contribution_at(&self, number: u64, at: usize, len: usize) -> NonNull<u8> {
+        debug_assert!(at + len <= PAYLOAD_BYTES);
+        self.0.at(payload(number) + at, len)
+    }
+
+    /// Owner, before the step that publishes it: replaces bytes from this one on of its
+    /// contribution in the payload, which no other member reads.
+    pub fn replace_contribution(&self, number: u64, at: usize, bytes: &[u8]) {
+        debug_assert!(at + bytes.len() <= PAYLOAD_BYTES);
+        self.0.write(payload(number) + at, bytes);
     }
 
     /// Returns the address of the contribution.

@@ -2,6 +2,7 @@
 
 use crate::limits::COLL_INFO_PAYLOAD_BYTES;
 use crate::sync::{AtomicU64, Ordering};
+use std::ptr::NonNull;
 
 /// Contributions that are kept at the same time. (loom uses fewer, because it tries all
 /// interleavings.)
@@ -53,6 +54,9 @@ pub trait RecordMemory {
     fn write(&self, offset: usize, bytes: &[u8]);
     /// Copies bytes from this offset of its payload.
     fn read(&self, offset: usize, bytes: &mut [u8]);
+    /// Returns the address of this many bytes from this offset of its payload on. They can be read
+    /// as long as the record exists; others may change them at any time.
+    fn at(&self, offset: usize, len: usize) -> NonNull<u8>;
 }
 
 /// A member's record.

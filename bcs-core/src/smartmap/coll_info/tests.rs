@@ -22,6 +22,10 @@ impl RecordMemory for Arc<Heap> {
     fn read(&self, offset: usize, bytes: &mut [u8]) {
         PayloadMemory::read(self, offset, bytes);
     }
+
+    fn at(&self, _: usize, _: usize) -> std::ptr::NonNull<u8> {
+        unreachable!("its bytes are atomics")
+    }
 }
 
 pub(super) fn records(members: usize) -> Vec<CollInfo<Arc<Heap>>> {

@@ -5,6 +5,7 @@ use super::layout::{self, RECORD_BYTES};
 use crate::limits::MAX_CONTEXTS;
 use crate::memory::MappedArray;
 use crate::smartmap::coll_info::{CollInfo, RECORD_PAYLOAD_BYTES, RECORD_WORDS, RecordMemory};
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 impl NodeMemory {
@@ -47,5 +48,9 @@ impl RecordMemory for MappedRecord {
 
     fn read(&self, offset: usize, bytes: &mut [u8]) {
         self.words.mapping().read(self.payload + offset, bytes);
+    }
+
+    fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
+        self.words.mapping().at(self.payload + offset, len)
     }
 }

@@ -37,7 +37,7 @@ impl Hub {
         let far = config.other_host_nodes();
         let sequencer_is_here = config.machine.contains(NodeId(0));
         let machines = config.machines.as_slice().into();
-        let ranks = 0..u32::try_from(config.placement.ranks()).expect("ranks have 32 bits");
+        let ranks = 0..u32::try_from(config.placement.capacity()).expect("ranks have 32 bits");
         let state = HubState::new(config, now_ns);
         Self {
             far,

@@ -2,6 +2,7 @@
 
 use super::call::{CollectiveFunction, RecordedCall, collectives};
 use crate::bcs::Blocking;
+use crate::checked::UsedMemory;
 use crate::mpi::blocks::BlockLayout;
 use crate::mpi::checks::CommonArguments;
 use crate::mpi::error::Result;
@@ -26,9 +27,16 @@ impl Comm {
         if self.is_inter() {
             return self.bcast_between(call, &data, root);
         }
-        let begin = self.enter(call, data.bytes(), Some(root))?;
+        let mut begin = self.enter(call, data.bytes(), Some(root))?;
+        let element = data.element_bytes();
         let data = data.piece(&begin.operation)?;
         let world_root = self.world_rank(root, &begin.operation)?;
+        self.uses(&mut begin, || {
+            vec![match self.is_root(root) {
+                true => UsedMemory::reads(data.clone(), element),
+                false => UsedMemory::writes(data.clone(), element),
+            }]
+        })?;
         if self.is_single() {
             return Ok(self.alone(&begin));
         }
@@ -84,8 +92,8 @@ impl Comm {
     /// When an argument is wrong.
     #[track_caller]
     pub fn ibarrier(&self) -> Result<Request> {
+        let site = Site::here();
         if self.process().is_checked() {
-            let site = Site::here();
             self.calls_alike(
                 "MPI_Ibarrier",
                 Blocking::No,
@@ -95,9 +103,12 @@ impl Comm {
             )?;
         }
         if !self.process().recording().is_on() {
-            return self.post_barrier(RecordedCall::unrecorded(IBARRIER));
+            let posted = self.post_barrier(RecordedCall::unrecorded(IBARRIER));
+            return self.compared_later(posted, "MPI_Ibarrier", site);
         }
-        self.recorded_collective(IBARRIER, 0, None, |calling| self.post_barrier(calling))
+        self.recorded_collective(IBARRIER, 0, None, |calling| {
+            self.compared_later(self.post_barrier(calling), "MPI_Ibarrier", site)
+        })
     }
 
     /// Begins what a start of an `MPI_Barrier_init` starts.

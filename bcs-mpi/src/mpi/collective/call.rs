@@ -1,12 +1,17 @@
 //! How all collectives begin and end.
 
 use crate::bcs::{self, Blocking, Members, MembersByNode, TooManyRequests};
+use crate::call_site;
+use crate::checked::UsedMemory;
+use crate::foreign;
+use crate::mpi::buffer_claims::BufferClaims;
 use crate::mpi::comm::exhausted;
 use crate::mpi::error::{Operation, Peer, Result};
 use crate::mpi::request::CompletionKind;
 use crate::mpi::{Comm, Request, Status};
 use crate::recording::{CallInfo, CallStart, CallTiming, Primitive, RecordedOperation, Site};
 use bcs_core::job::{CollectiveMode, IntranodeTransport};
+use std::sync::Arc;
 
 /// A call: its name, its row in the MDS, and whether its caller waits at once.
 #[derive(Clone, Copy)]
@@ -69,6 +74,8 @@ impl RecordedCall {
 pub(in crate::mpi) struct CheckedCall {
     pub(in crate::mpi) operation: Operation,
     calling: RecordedCall,
+    /// Its buffers, in a checked job.
+    claims: Option<Arc<BufferClaims>>,
 }
 
 impl CheckedCall {
@@ -94,7 +101,11 @@ impl Comm {
             tag: None,
         };
         self.usable(&operation)?;
-        Ok(CheckedCall { operation, calling })
+        Ok(CheckedCall {
+            operation,
+            calling,
+            claims: None,
+        })
     }
 
     pub(in crate::mpi) fn begin(
@@ -135,31 +146,67 @@ impl Comm {
         MembersByNode::new(self.members().iter().map(node))
     }
 
+    /// Returns the request of a collective that was started here. In a checked job the wait for it
+    /// compares the calls.
+    #[inline(always)]
+    pub(in crate::mpi) fn compared_later(
+        &self,
+        posted: Result<Request>,
+        call: &str,
+        site: Site,
+    ) -> Result<Request> {
+        // Neighbours do not wait for others.
+        match self.process().is_checked() && !call.contains("neighbor") {
+            false => posted,
+            true => posted.map(|request| request.comparing(foreign::site(site))),
+        }
+    }
+
     /// Returns the request that the program waits for; an inactive one if the caller waits at once
     /// and the call is complete.
     #[inline(always)]
     pub(in crate::mpi) fn started(
         &self,
-        CheckedCall { operation, calling }: CheckedCall,
+        begin: CheckedCall,
         posted: std::result::Result<bcs::Request, TooManyRequests>,
     ) -> Result<Request> {
+        let CheckedCall {
+            operation,
+            calling,
+            claims,
+        } = begin;
         let request = posted.map_err(exhausted(&operation))?;
         if request.is_complete() && calling.call.blocking == Blocking::Yes {
             return Ok(Request::inactive());
         }
-        let what = CompletionKind::Nothing;
-        Ok(Request::posted(
-            request,
-            what,
-            self,
-            &operation,
-            calling.recorded_request(),
-        ))
+        let (what, told) = (CompletionKind::Nothing, calling.recorded_request());
+        let request = Request::posted(request, what, self, &operation, told);
+        Ok(request.holding(claims))
     }
 
     /// Returns the request of a call that is complete because this rank is the only member.
     pub(super) fn alone(&self, begin: &CheckedCall) -> Request {
-        Request::done(Ok(Status::EMPTY), 0, self, begin.calling.recorded_request())
+        let told = begin.calling.recorded_request();
+        let request = Request::done(Ok(Status::EMPTY), 0, self, told);
+        request.holding(begin.claims.clone())
+    }
+
+    /// Claims the memory of a call in a checked job.
+    #[inline(always)]
+    pub(in crate::mpi) fn uses(
+        &self,
+        begin: &mut CheckedCall,
+        memory: impl FnOnce() -> Vec<UsedMemory>,
+    ) -> Result<()> {
+        if !self.process().is_checked() {
+            return Ok(());
+        }
+        let site = call_site::current().unwrap_or(Site::here());
+        // A call that blocks returns when it is complete, so the program cannot write its buffers.
+        let keeps = begin.blocking() == Blocking::No;
+        let claims = self.claim(&begin.operation, memory(), site, keeps)?;
+        begin.claims = Some(claims);
+        Ok(())
     }
 
     /// Waits for a call that began at this place.
@@ -241,7 +288,9 @@ macro_rules! collectives {
                     let ($comm, site) = (self, $crate::recording::Site::here());
                     $(let $op: $crate::mpi::AnyOp = $op.into();)?
                     $crate::mpi::collective::arguments!(arguments $(, root $root)? $(, op $op)?);
-                    if $comm.process().is_checked() {
+                    let is_checked = $comm.process().is_checked();
+                    let _at = is_checked.then(|| $crate::call_site::enter(site));
+                    if is_checked {
                         let (root, waits) = (arguments.root, $crate::bcs::Blocking::Yes);
                         let alike = $comm.calls_alike($name, waits, root, $alike, site);
                         alike.map_err(|error| $comm.tell_others(error, arguments))?;
@@ -268,25 +317,28 @@ macro_rules! collectives {
                 pub fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
                     use $crate::mpi::collective::{CollectiveFunction, RecordedCall};
                     let call = &const { CollectiveFunction::starting($iname, Primitive::$iprimitive) };
-                    let $comm = self;
+                    let ($comm, site) = (self, $crate::recording::Site::here());
                     $(let $op: $crate::mpi::AnyOp = $op.into();)?
                     $crate::mpi::collective::arguments!(arguments $(, root $root)? $(, op $op)?);
-                    if $comm.process().is_checked() {
+                    let is_checked = $comm.process().is_checked();
+                    let _at = is_checked.then(|| $crate::call_site::enter(site));
+                    if is_checked {
                         let (root, waits) = (arguments.root, $crate::bcs::Blocking::No);
-                        let site = $crate::recording::Site::here();
                         let alike = $comm.calls_alike($iname, waits, root, $alike, site);
                         alike.map_err(|error| $comm.tell_others(error, arguments))?;
                     }
                     if !$comm.process().recording().is_on() {
                         let posted = $comm.$post(RecordedCall::unrecorded(call), $($argument),*);
-                        return $comm.report_if_invalid(posted, arguments);
+                        let posted = $comm.report_if_invalid(posted, arguments);
+                        return $comm.compared_later(posted, $iname, site);
                     }
                     let bytes: u64 = $bytes;
                     let root: Option<i32> = None;
                     $(let root = root.or(Some($root));)?
                     $comm.recorded_collective(call, bytes, root, |calling| {
                         let posted = $comm.$post(calling, $($argument),*);
-                        $comm.report_if_invalid(posted, arguments)
+                        let posted = $comm.report_if_invalid(posted, arguments);
+                        $comm.compared_later(posted, $iname, site)
                     })
                 }
 

@@ -20,6 +20,7 @@
 use crate::bcs::{Blocking, Correspondents, Participation};
 use crate::foreign;
 use crate::mpi::checks::CommonArguments;
+use crate::mpi::compared_blocks::ComparedBlocks;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::{Error, ErrorClass, Operation};
 use crate::mpi::{AnyOp, Comm, ErrorHandler, PROC_NULL, ROOT, Request, Result};
@@ -85,9 +86,9 @@ impl Pattern {
             "scatter" | "scatterv" => Self::FromRoot,
             "gather" | "gatherv" => Self::ToRoot,
             "reduce" if by_messages => Self::ToRoot,
-            "allgather" | "allgatherv" | "alltoallv" | "alltoallw" => Self::All,
+            "allgatherv" | "alltoallv" | "alltoallw" => Self::All,
             "allreduce" | "reduce_scatter" | "reduce_scatter_block" if by_messages => Self::All,
-            "alltoall" => Self::Blocks,
+            "allgather" | "alltoall" => Self::Blocks,
             "scan" | "exscan" => Self::Upward,
             other if other.starts_with("neighbor_") => Self::Neighbors,
             _ => Self::Arrive,
@@ -125,6 +126,11 @@ fn plain(function: &str) -> String {
         Some(blocking) => blocking.to_owned(),
         None => plain,
     }
+}
+
+/// Returns whether the blocks of a function have lengths of their own.
+fn is_vector(function: &str) -> bool {
+    plain(function).ends_with('v')
 }
 
 /// Returns the kind of collective of a function that uses messages.
@@ -200,17 +206,30 @@ impl Comm {
         if self.process().is_checked() && !error.told && self.returns_errors() {
             // The next member compares its call with the one that this rank announces.
             let (call, site) = (error.operation.call, Site::here());
-            let compared = self.calls_alike(
-                call,
-                Blocking::No,
-                arguments.root,
-                CommonArguments::NOTHING,
-                site,
-            );
+            let alike = CommonArguments::NOTHING.with(self.blocks_of_invalid(call, arguments));
+            let compared = self.calls_alike(call, Blocking::No, arguments.root, alike, site);
             // This rank has an error already, so the result of the comparison does not matter.
             drop(compared);
         }
         self.tell_others(error, arguments)
+    }
+
+    /// Returns the blocks that others would wait to compare, if a collective of this name compares
+    /// any.
+    fn blocks_of_invalid(&self, call: &str, arguments: InvalidArguments) -> ComparedBlocks {
+        let others = self.others_of_group();
+        let root = self.alleged_root(arguments.root);
+        let to = match (Pattern::of(call, arguments), root) {
+            (Pattern::Neighbors, _) => {
+                let neighbors = self.neighbors();
+                neighbors.map_or(Vec::new(), |(_, to)| self.other_neighbors(&to))
+            }
+            (Pattern::All, _) if call.to_ascii_lowercase().contains("alltoall") => others,
+            (Pattern::ToRoot, AllegedRoot::There(root)) if is_vector(call) => vec![root],
+            (Pattern::FromRoot, AllegedRoot::Here) if is_vector(call) => others,
+            _ => Vec::new(),
+        };
+        self.unknown_blocks(&to)
     }
 
     /// Handles a collective that this rank has called with a wrong argument and in which it has not

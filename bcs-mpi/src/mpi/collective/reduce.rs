@@ -1,7 +1,8 @@
 //! Reductions to one rank and to all (MPI 5.0, 6.9.1 and 6.9.6).
 
-use super::call::{RecordedCall, collectives};
+use super::call::{CheckedCall, RecordedCall, collectives};
 use crate::bcs::{ByteRange, DataView, Fold, copy};
+use crate::checked::UsedMemory;
 use crate::mpi::blocks::BlockLayout;
 use crate::mpi::checks::CommonArguments;
 use crate::mpi::error::{ErrorClass, Result};
@@ -39,6 +40,25 @@ impl PlainReduction {
 }
 
 impl Comm {
+    /// Claims the operands and the result of a reduction. In place, the result is both.
+    #[inline(always)]
+    pub(super) fn uses_operands(
+        &self,
+        begin: &mut CheckedCall,
+        input: &Buffer,
+        (from, into): (DataView, DataView),
+    ) -> Result<()> {
+        self.uses(begin, || {
+            let element = input.element_bytes();
+            let in_place = from.address() == into.address() && !into.is_empty();
+            let mut used = vec![UsedMemory::writes(into, element)];
+            if !in_place {
+                used.push(UsedMemory::reads(from, element));
+            }
+            used
+        })
+    }
+
     fn post_reduce(
         &self,
         call: RecordedCall,
@@ -75,7 +95,7 @@ impl Comm {
         op: &AnyOp,
         root: Option<i32>,
     ) -> Result<Request> {
-        let begin = self.enter(call, input.bytes(), root)?;
+        let mut begin = self.enter(call, input.bytes(), root)?;
         let operation = begin.operation;
         let place = root.and_then(|root| usize::try_from(root).ok());
         let root = root
@@ -88,6 +108,7 @@ impl Comm {
             PlainReduction::of(input, output, op, gets_result)
             && !self.is_single()
         {
+            self.uses_operands(&mut begin, input, (data.0.into(), data.1.into()))?;
             let posted = endpoint.bcs_reduce(context, what, root, data, blocking);
             return self.started(begin, posted);
         }
@@ -102,6 +123,7 @@ impl Comm {
             one_datatype(input, output, operation)?;
         }
         let fold = op.fold(self, input, operation)?;
+        self.uses_operands(&mut begin, input, (from.clone(), into.clone()))?;
         if self.is_single() {
             if from.address() != into.address() {
                 copy(&from, &into);

@@ -23,7 +23,7 @@ impl Comm {
             return self.reduce_scatter_between(call, input, &output, counts, &op.into());
         }
         let size = self.members().len();
-        let begin = self.begin(call, bytes_of(counts, |_| output.datatype().size()), None)?;
+        let mut begin = self.begin(call, bytes_of(counts, |_| output.datatype().size()), None)?;
         let operation = begin.operation;
         let fold = op.into().fold(self, &output, operation)?;
         let lens = lengths(counts, output.datatype(), size, operation)?;
@@ -54,6 +54,12 @@ impl Comm {
             }
         };
         let from = operand_of(&input, total, operation)?;
+        match in_place {
+            true => {
+                self.uses_operands(&mut begin, &input, (DataView::EMPTY, from.clone()))?;
+            }
+            false => self.uses_operands(&mut begin, &input, (from.clone(), into.clone()))?,
+        }
         let (endpoint, members) = (self.process().endpoint(), self.members_of_context());
         let plain = (from.plain(), into.plain());
         let posted = if let (&Fold::Arithmetic(op, of), (Some(from), Some(into))) = (&fold, plain) {
@@ -90,7 +96,7 @@ impl Comm {
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
         let contribution = input.as_ref().unwrap_or(&output);
-        let begin = self.begin(call, contribution.all_bytes(1), None)?;
+        let mut begin = self.begin(call, contribution.all_bytes(1), None)?;
         let operation = begin.operation;
         self.usable_within(&operation)?;
         let fold = op.into().fold(self, contribution, operation)?;
@@ -109,6 +115,12 @@ impl Comm {
                 return Err(operation.error(ErrorClass::Count, reason));
             }
         }
+        let given = if input.is_some() {
+            from.clone()
+        } else {
+            DataView::EMPTY
+        };
+        self.uses_operands(&mut begin, contribution, (given, into.clone()))?;
         let input = input.map(|_| from);
         let endpoint = self.process().endpoint();
         let members = self.members_of_context();

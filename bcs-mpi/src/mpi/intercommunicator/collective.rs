@@ -9,6 +9,7 @@
 //! `PROC_NULL` are not.
 
 use crate::bcs::{Contributions, DataView};
+use crate::checked::UsedMemory;
 use crate::mpi::blocks::{BlockLayout, disjoint, lengths, operand_of, operands};
 use crate::mpi::collective::{CheckedCall, RecordedCall};
 use crate::mpi::error::{ErrorClass, Operation};
@@ -83,11 +84,20 @@ impl Comm {
 
     fn between(
         &self,
-        begin: CheckedCall,
+        mut begin: CheckedCall,
         called: (MessageCollective, Option<u32>),
         out: Vec<(u32, DataView)>,
         into: Vec<(u32, DataView)>,
     ) -> Result<Request> {
+        self.uses(&mut begin, || {
+            let read = out
+                .iter()
+                .map(|(_, view)| UsedMemory::reads(view.clone(), 0));
+            let written = into
+                .iter()
+                .map(|(_, view)| UsedMemory::writes(view.clone(), 0));
+            read.chain(written).collect()
+        })?;
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_between(self.0.context, called, out, into);
         self.started(begin, posted)
@@ -95,11 +105,18 @@ impl Comm {
 
     fn fold_between(
         &self,
-        begin: CheckedCall,
+        mut begin: CheckedCall,
         called: (MessageCollective, Option<u32>),
         out: Vec<(u32, DataView)>,
         contributions: Contributions<'_>,
     ) -> Result<Request> {
+        self.uses(&mut begin, || {
+            let read = out
+                .iter()
+                .map(|(_, view)| UsedMemory::reads(view.clone(), 0));
+            let written = UsedMemory::writes(contributions.output.clone(), 0);
+            read.chain([written]).collect()
+        })?;
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_fold_between(self.0.context, called, out, contributions);
         self.started(begin, posted)

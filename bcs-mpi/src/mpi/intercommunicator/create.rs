@@ -28,6 +28,7 @@ const CALL: MessageCall = MessageCall::standard("MPI_Intercomm_create", Primitiv
 
 /// The context of the leaders' messages.
 struct Leaders<'a> {
+    call: MessageCall,
     peer: Option<&'a Comm>,
     remote_leader: i32,
     tag: i32,
@@ -56,7 +57,7 @@ impl Leaders<'_> {
         let pair = vec![me.min(other), me.max(other)];
         let pair = Members::new(pair, usize::from(me > other));
         Ok(AgreementGroup {
-            call: CALL,
+            call: self.call,
             comm: peer.for_messages(LEADER_MESSAGES, pair, &peer.0.family),
             tag: self.tag,
         })
@@ -69,7 +70,7 @@ impl Leaders<'_> {
         let mut count = [0];
         circle.swap(&[own.len() as u64], &mut count)?;
         // Data from another rank is checked before it is used.
-        let ranks = local.process().placement().ranks();
+        let ranks = local.process().placement().capacity();
         let count = usize::try_from(count[0]).ok();
         let Some(count) = count.filter(|count| (1..=ranks).contains(count)) else {
             let reason = format!("the other group claims to be more than {ranks} ranks, or none");
@@ -186,33 +187,70 @@ impl Comm {
         };
         self.usable_within(&operation)?;
         self.world_rank(local_leader, &operation)?;
-        let process = self.process().clone();
         let site = Site::here();
         let _at = call_site::enter(site);
         self.record_call((CALL.primitive, CallTiming::Waits), &operation, |_| {
             let leaders = Leaders {
+                call: CALL,
                 peer,
                 remote_leader,
                 tag,
             };
-            let (side, members) = AgreeingGroup::meet(self, local_leader, &leaders, operation)?;
-            // Both groups must know the order; any order will do.
-            let local_is_first = self.members().iter().min() < members.iter().min();
-            let remote = RemoteGroup::new(self.members(), members, local_is_first);
-            let mut sorted = remote.all.clone();
-            sorted.sort_unstable();
-            process.reap_closed();
-            let (family, held) = (process.pair_family(&sorted), process.held_contexts());
-            // The tag matters at the leaders only.
-            let agreement = side.circle.as_ref().map(|_| agreement(self.0.context, tag));
-            let or = |words: &mut [u64]| side.allreduce_or(words);
-            let agreement = agreement.unwrap_or(0);
-            let id = agree_on_id(or, agreement, &family, held, operation)?;
-            let sides = (self.0.group.clone(), Some(remote));
-            let comm = self.child_from(&family, sides, Some(id), None, operation);
-            let made = self.keep_if_all_succeeded(comm, Some(id), operation, or)?;
-            made.is_made_by(CALL.name, self, site);
-            Ok(made)
+            self.join_groups(local_leader, &leaders, operation, site)
         })
+    }
+
+    /// Makes an intercommunicator with a group of the job that may have no communicator in common
+    /// with this one. The leader of each group knows the other one's number in the job, and the
+    /// tag.
+    pub(in crate::mpi) fn unite(
+        &self,
+        leader: i32,
+        other: Option<(u32, i32)>,
+        call: MessageCall,
+        operation: Operation,
+        site: Site,
+    ) -> Result<Self> {
+        let pair = other.map(|(other, _)| self.process().pair(other));
+        let place = |pair: &Self| 1 - pair.rank();
+        let leaders = Leaders {
+            call,
+            peer: pair.as_ref(),
+            remote_leader: pair.as_ref().map_or(0, place),
+            tag: other.map_or(0, |(_, tag)| tag),
+        };
+        self.join_groups(leader, &leaders, operation, site)
+    }
+
+    fn join_groups(
+        &self,
+        leader: i32,
+        leaders: &Leaders<'_>,
+        operation: Operation,
+        site: Site,
+    ) -> Result<Self> {
+        let process = self.process().clone();
+        let (side, members) = AgreeingGroup::meet(self, leader, leaders, operation)?;
+        // Both groups must know the order; any order will do.
+        let local_is_first = self.members().iter().min() < members.iter().min();
+        let remote = RemoteGroup::new(self.members(), members, local_is_first);
+        let mut sorted = remote.all.clone();
+        sorted.sort_unstable();
+        process.reap_closed();
+        let (family, held) = (process.pair_family(&sorted), process.held_contexts());
+        // The tag matters at the leaders only.
+        let context = self.0.context;
+        let agreement = side
+            .circle
+            .as_ref()
+            .map(|_| agreement(context, leaders.tag));
+        let or = |words: &mut [u64]| side.allreduce_or(words);
+        let agreement = agreement.unwrap_or(0);
+        let id = agree_on_id(or, agreement, &family, held, operation)?;
+        let sides = (self.0.group.clone(), Some(remote));
+        let comm = self.child_from(&family, sides, Some(id), None, operation);
+        let made = self.keep_if_all_succeeded(comm, Some(id), operation, or)?;
+        made.is_made_by(leaders.call.name, self, site);
+        Ok(made)
     }
 }

@@ -11,6 +11,7 @@
 //! written.
 
 use crate::bcs::{DataView, Parcel};
+use crate::checked::UsedMemory;
 use crate::mpi::blocks::{BlockLayout, disjoint, same_length};
 use crate::mpi::checks::CommonArguments;
 use crate::mpi::collective::{CheckedCall, RecordedCall, collectives};
@@ -54,7 +55,7 @@ impl Comm {
     /// Exchanges a block with each neighbour.
     fn post_neighbors(
         &self,
-        begin: CheckedCall,
+        mut begin: CheckedCall,
         hood: &Neighborhood,
         out: Vec<DataView>,
         into: Vec<DataView>,
@@ -77,6 +78,15 @@ impl Comm {
         for (sent, received) in own(&out).into_iter().zip(own(&into)) {
             same_length(sent, received, operation)?;
         }
+        self.uses(&mut begin, || {
+            let read = out
+                .iter()
+                .map(|(_, view)| UsedMemory::reads(view.clone(), 0));
+            let written = into
+                .iter()
+                .map(|(_, view)| UsedMemory::writes(view.clone(), 0));
+            read.chain(written).collect()
+        })?;
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_neighbors(self.members_of_context(), out, into);
         self.started(begin, posted)
@@ -120,33 +130,38 @@ collectives! {
     neighbor_allgather "MPI_Neighbor_allgather" NeighborAllgather,
     ineighbor_allgather "MPI_Ineighbor_allgather" IneighborAllgather, neighbor_allgather_init:
     post_neighbor_allgather(input: Buffer, output: Buffer),
-    comm => input.all_bytes(1), alike CommonArguments::AMONG_NEIGHBORS;
+    comm => input.all_bytes(1), alike CommonArguments::AMONG_NEIGHBORS
+        .with(comm.neighbors_blocks(&input, &output));
 
     /// (8.6.1): a [`neighbor_allgather`](Self::neighbor_allgather) whose blocks are anywhere and
     /// of any length.
     neighbor_allgatherv "MPI_Neighbor_allgatherv" NeighborAllgatherv,
     ineighbor_allgatherv "MPI_Ineighbor_allgatherv" IneighborAllgatherv, neighbor_allgatherv_init:
     post_neighbor_allgather(input: Buffer, output: Blocks<'_>),
-    comm => input.all_bytes(1), alike CommonArguments::AMONG_NEIGHBORS;
+    comm => input.all_bytes(1), alike CommonArguments::AMONG_NEIGHBORS
+        .with(comm.neighbors_blocks(&input, &output));
 
     /// (8.6.2): sends a block of `input` to each neighbour and receives one of `output` from each.
     /// Both have the count of one block.
     neighbor_alltoall "MPI_Neighbor_alltoall" NeighborAlltoall,
     ineighbor_alltoall "MPI_Ineighbor_alltoall" IneighborAlltoall, neighbor_alltoall_init:
     post_neighbor_alltoall(input: Buffer, output: Buffer),
-    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS;
+    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS
+        .with(comm.neighbors_blocks(&input, &output));
 
     /// (8.6.2): a [`neighbor_alltoall`](Self::neighbor_alltoall) whose blocks are anywhere and of
     /// any length.
     neighbor_alltoallv "MPI_Neighbor_alltoallv" NeighborAlltoallv,
     ineighbor_alltoallv "MPI_Ineighbor_alltoallv" IneighborAlltoallv, neighbor_alltoallv_init:
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
-    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS;
+    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS
+        .with(comm.neighbors_blocks(&input, &output));
 
     /// (8.6.3): a [`neighbor_alltoallv`](Self::neighbor_alltoallv) whose blocks have a datatype
     /// each ([`Blocks::of_types`]).
     neighbor_alltoallw "MPI_Neighbor_alltoallw" NeighborAlltoallw,
     ineighbor_alltoallw "MPI_Ineighbor_alltoallw" IneighborAlltoallw, neighbor_alltoallw_init:
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
-    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS;
+    comm => input.all_bytes(comm.out_degree()), alike CommonArguments::AMONG_NEIGHBORS
+        .with(comm.neighbors_blocks(&input, &output));
 }

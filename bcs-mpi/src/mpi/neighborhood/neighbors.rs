@@ -31,7 +31,7 @@ impl Comm {
     }
 
     /// Returns the ranks that this rank exchanges with in a neighbourhood collective.
-    pub(super) fn neighborhood(&self, operation: Operation) -> Result<Neighborhood> {
+    pub(in crate::mpi) fn neighborhood(&self, operation: Operation) -> Result<Neighborhood> {
         self.usable(&operation)?;
         let refuse = |reason: &str| operation.error(ErrorClass::Topology, reason);
         let topology = self

@@ -13,11 +13,13 @@ use super::part_tags::PartTags;
 use super::properties::ObjectProperties;
 use super::single_contexts::SingleContexts;
 use super::thread_level::ThreadLevel;
+use super::universe::UniverseState;
 use super::user_error_codes::ErrorCodes;
 use crate::attachment::NodeManagerLink;
 use crate::bcs::Endpoint;
 use crate::checked::JobChecks;
 use crate::mpi::account::AttachedBuffer;
+use crate::mpi::checked_windows::CheckedWindows;
 use crate::mpi::topology::Topology;
 use crate::recording::Recording;
 use crate::send_sites::SendSites;
@@ -38,10 +40,14 @@ pub struct Process {
     pub(in crate::mpi) recording: Recording,
     /// The state of a checked job; `None` if the job is not checked.
     pub(in crate::mpi) checked: Option<Box<JobChecks>>,
+    /// The windows of a checked job.
+    pub(in crate::mpi) checked_windows: CheckedWindows,
     pub(in crate::mpi) held_contexts: Arc<HeldContextIds>,
     pub(in crate::mpi) world_family: Arc<CommFamily>,
     /// The families that choose ids for two groups that agree.
     pub(in crate::mpi) pair_families: GroupFamilies,
+    /// The ranks that were spawned, as this one knows them.
+    pub(in crate::mpi) universe: UniverseState<Comm>,
     pub(in crate::mpi) finalized: AtomicBool,
     /// The numbers of communicators of one rank.
     pub(in crate::mpi) single_contexts: SingleContexts,

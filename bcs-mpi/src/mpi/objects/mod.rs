@@ -11,6 +11,7 @@
 //! | [`keyval`], [`error_handler`], `properties` | what a program keeps with an object |
 //! | `invalid_calls` | a rank's part in collectives that it called with wrong arguments |
 //! | `user_error_codes` | the program's error codes |
+//! | `universe` | what a rank knows of ranks that were spawned |
 //! | `lent_functions` | functions of operations in use |
 //! | `thread_level` | how threads of a program use MPI |
 
@@ -27,4 +28,5 @@ pub(super) mod part_tags;
 pub(super) mod properties;
 pub(super) mod single_contexts;
 pub(super) mod thread_level;
+pub(super) mod universe;
 pub(super) mod user_error_codes;

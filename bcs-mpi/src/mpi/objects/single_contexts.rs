@@ -23,6 +23,11 @@ pub(in crate::mpi) const ITSELF: u32 = MAX_CONTEXTS as u32;
 /// The numbers of all others.
 const NUMBERS: Range<u32> = ITSELF + 1..PART_MESSAGES;
 
+/// Returns whether a communicator of this number was made for one rank.
+pub(in crate::mpi) fn is_made_for_one(context: u32) -> bool {
+    NUMBERS.contains(&context)
+}
+
 /// Which numbers are in use.
 #[derive(Debug)]
 pub(in crate::mpi) struct SingleContexts(Mutex<UsedContexts>);

@@ -3,6 +3,7 @@
 use super::collective::CollectiveTemplate;
 use super::message::MessageTemplate;
 use super::partitioned::{Partitioned, PartitionedMessage};
+use crate::call_site;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::live_objects::LiveObject;
 use crate::mpi::{Comm, Request};
@@ -74,10 +75,12 @@ impl Persistent {
             let reason = format!("the request of {call} is active: wait for it first");
             return Err(operation.error(ErrorClass::Request, reason));
         }
+        let is_checked = self.comm().process().is_checked();
+        let _at = is_checked.then(|| call_site::enter(site));
         self.started = match &self.starts {
             StartAction::Message(message) => message.post(begun, site)?,
             StartAction::Collective(collective) => collective.post(begun)?,
-            StartAction::Partitioned(partitioned) => partitioned.post(begun)?,
+            StartAction::Partitioned(partitioned) => partitioned.post(begun, site)?,
         };
         Ok(())
     }

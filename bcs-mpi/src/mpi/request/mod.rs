@@ -2,9 +2,11 @@
 //!
 //! | file | is |
 //! |---|---|
+//! | `completion` | how operations complete |
 //! | `request` | an operation that a call has started |
 //! | `several` | waits and tests for several |
 
+mod completion;
 #[expect(
     clippy::module_inception,
     reason = "a request is what the folder is about"
@@ -12,6 +14,6 @@
 mod request;
 mod several;
 
+pub(super) use completion::{CompletionHandler, CompletionKind, LeakedRequest};
 pub use request::Request;
-pub(super) use request::{CompletionHandler, CompletionKind, LeakedRequest};
 pub use several::{testall, testany, testsome, waitall, waitany, waitsome};

@@ -1,15 +1,15 @@
 //! Requests (MPI 5.0, 3.7): the operations that non-blocking calls start.
 
+use super::completion::{CompletionKind, LeakedRequest};
 use crate::bcs::{self, Blocking, RequestOutcome};
 use crate::call_site;
-use crate::mpi::checks::ExpectedReceive;
+use crate::mpi::buffer_claims::BufferClaims;
 use crate::mpi::error::{Error, Operation};
 use crate::mpi::{Comm, Process, Result, Status};
 use crate::recording::{
     CallInfo, CallTiming, DeliveredMessage, Primitive, RecordedOperation, Site,
 };
 use bcs_core::request::RequestFailure;
-use std::fmt::Debug;
 use std::sync::Arc;
 
 /// An operation that a call started. It is active until a wait or test reports that it is done.
@@ -46,6 +46,8 @@ struct UnclaimedResult {
     answer: Result<Status>,
     /// Its communicator, if calls are recorded. The wait is recorded then, too.
     comm: Option<Comm>,
+    /// Its buffers, in a checked job.
+    claims: Option<Arc<BufferClaims>>,
 }
 
 /// A receive and a send that are one request. Each part is complete when a wait or test has seen
@@ -86,35 +88,10 @@ struct ActiveRequest {
     comm: Comm,
     operation: Operation,
     recorded: RecordedOperation,
-}
-
-/// The state of a leaked request.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::mpi) enum LeakedRequest {
-    /// It was done when it was posted.
-    Over,
-    /// This operation was posted.
-    Active(bcs::Request),
-}
-
-/// The kind of a completion.
-#[derive(Debug)]
-pub(in crate::mpi) enum CompletionKind {
-    /// A send or collective, whose status is empty.
-    Nothing,
-    /// A receive, whose status describes the message.
-    Receive,
-    /// A receive in a checked job.
-    Checked(Box<ExpectedReceive>),
-    /// An operation with a completion handler of its own.
-    Other(Arc<dyn CompletionHandler>),
-}
-
-/// Computes the result of a request that no call of this module knows.
-pub(in crate::mpi) trait CompletionHandler: Debug + Send + Sync {
-    /// Returns the result of an operation that was posted on a communicator.
-    fn finish(&self, comm: &Comm, outcome: &RequestOutcome, operation: Operation)
-    -> Result<Status>;
+    /// Its buffers, in a checked job.
+    claims: Option<Arc<BufferClaims>>,
+    /// In a checked job where a collective was started whose call has yet to be compared.
+    uncompared: Option<Site>,
 }
 
 /// Dropping a request before it is done frees it. The operation goes on.
@@ -177,7 +154,17 @@ impl Request {
             comm: comm.clone(),
             operation: *operation,
             recorded,
+            claims: None,
+            uncompared: None,
         })))
+    }
+
+    /// Returns the same request of a collective. A wait for it compares the calls of its members.
+    pub(in crate::mpi) fn comparing(mut self, site: Site) -> Self {
+        if let RequestState::Active(active) = &mut self.0 {
+            active.uncompared = Some(site);
+        }
+        self
     }
 
     /// Makes a completed receive that is not recorded.
@@ -192,7 +179,35 @@ impl Request {
         Self(RequestState::Over(Box::new(UnclaimedResult {
             answer,
             comm,
+            claims: None,
         })))
+    }
+
+    /// Returns the same request, which has these buffers until it is complete.
+    #[inline(always)]
+    pub(in crate::mpi) fn holding(self, claims: Option<Arc<BufferClaims>>) -> Self {
+        match claims {
+            None => self,
+            Some(_) => self.with_claims(claims),
+        }
+    }
+
+    #[cold]
+    fn with_claims(mut self, claims: Option<Arc<BufferClaims>>) -> Self {
+        match &mut self.0 {
+            RequestState::Active(active) => active.claims = claims,
+            RequestState::Over(over) => over.claims = claims,
+            RequestState::Sent => {
+                let (answer, comm) = (Ok(Status::EMPTY), None);
+                self.0 = RequestState::Over(Box::new(UnclaimedResult {
+                    answer,
+                    comm,
+                    claims,
+                }));
+            }
+            RequestState::Inactive | RequestState::Failed(_) | RequestState::Both(_) => {}
+        }
+        self
     }
 
     /// Makes a request that was done at once, with this result and number of bytes.
@@ -262,7 +277,9 @@ impl Request {
     pub fn known(&self) -> Option<Status> {
         match &self.0 {
             RequestState::Sent => Some(Status::EMPTY),
-            RequestState::Over(over) if over.comm.is_none() => over.answer.as_ref().ok().copied(),
+            RequestState::Over(over) if over.comm.is_none() && over.claims.is_none() => {
+                over.answer.as_ref().ok().copied()
+            }
             _ => None,
         }
     }
@@ -284,7 +301,10 @@ impl Request {
     pub(super) fn process(&self) -> Option<Arc<Process>> {
         let comm = match &self.0 {
             RequestState::Active(active) => &active.comm,
-            RequestState::Over(over) => over.comm.as_ref()?,
+            RequestState::Over(over) => match (&over.comm, &over.claims) {
+                (Some(comm), _) => comm,
+                (None, claims) => return claims.as_ref().map(|claims| claims.process().clone()),
+            },
             RequestState::Both(both) => {
                 let parts = both.parts().into_iter();
                 return parts.filter_map(Request::process).next();
@@ -355,7 +375,8 @@ impl Request {
         if let Some(comm) = &over.comm {
             comm.process().returned().drop_all();
         }
-        Some(self.deliver(over.answer))
+        let answer = settled(over.claims.as_deref(), over.answer);
+        Some(self.deliver(answer))
     }
 
     /// Returns the same for two parts, if both are complete: the receive's status, or the error of
@@ -443,6 +464,7 @@ impl Request {
                 Err(active.comm.collective_failure(outcome, active.operation))
             }
         };
+        let answer = settled(active.claims.as_deref(), answer);
         self.0 = RequestState::Inactive;
         self.deliver(answer)
     }
@@ -469,13 +491,43 @@ impl Request {
             .expect("a blocking test has an answer")
     }
 
+    /// Returns where the operation was started, in a checked job.
+    #[inline]
+    pub(super) fn start_site(&self) -> Option<Site> {
+        match &self.0 {
+            RequestState::Active(active) => {
+                let claims = active.claims.as_ref().map(|claims| claims.site());
+                claims.or(active.uncompared)
+            }
+            _ => None,
+        }
+    }
+
+    /// Compares the call that started a collective with those of other members, as far as that was
+    /// not done. If they differ, the request has failed.
+    pub(super) fn compare_calls(&mut self, blocking: Blocking) {
+        let RequestState::Active(active) = &mut self.0 else {
+            return;
+        };
+        let Some(site) = active.uncompared else {
+            return;
+        };
+        let _started = call_site::completes(site);
+        if let Err(error) = active.comm.compare_open_calls(blocking, active.operation) {
+            active.free();
+            self.0 = RequestState::Failed(error);
+        }
+    }
+
     fn answer(&mut self, blocking: Blocking) -> Option<Result<Status>> {
+        self.compare_calls(blocking);
         if let Some(ready) = self.ready() {
             return Some(ready);
         }
         let Some(process) = self.process() else {
             return Some(self.nothing());
         };
+        let _started = self.start_site().map(call_site::completes);
         loop {
             let handle = self.handle()?;
             let outcome = process.endpoint().bcs_test(blocking, handle)?;
@@ -507,6 +559,8 @@ impl Request {
         let Some(process) = self.process() else {
             return ask(self);
         };
+        let site = Site::here();
+        let _at = process.is_checked().then(|| call_site::enter(site));
         let recording = process.recording();
         if !recording.is_on() {
             return ask(self);
@@ -548,8 +602,10 @@ impl Request {
             RequestState::Inactive => return Ok(Some(Status::EMPTY)),
             RequestState::Failed(error) => return Err(error.clone()),
             RequestState::Sent => return Ok(Some(Status::EMPTY)),
-            RequestState::Over(over) => return over.answer.clone().map(Some),
-            RequestState::Active(_) | RequestState::Both(_) => {}
+            RequestState::Over(over) if over.claims.is_none() => {
+                return over.answer.clone().map(Some);
+            }
+            RequestState::Over(_) | RequestState::Active(_) | RequestState::Both(_) => {}
         }
         let answer = self.test().transpose();
         if let Some(answer) = &answer {
@@ -580,6 +636,18 @@ impl Request {
         }
         if let (Some(process), Some(handle)) = (self.process(), self.handle()) {
             process.endpoint().bcs_cancel(handle);
+        }
+    }
+}
+
+/// Returns the result of an operation, or the error of its buffers.
+#[inline(always)]
+fn settled(claims: Option<&BufferClaims>, answer: Result<Status>) -> Result<Status> {
+    match claims {
+        None => answer,
+        Some(claims) => {
+            let settled = claims.settle();
+            answer.and_then(|status| settled.map(|()| status))
         }
     }
 }

@@ -26,6 +26,8 @@ pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
     let Some(process) = process_of(requests) else {
         return Some(requests.iter_mut().map(Request::complete).collect());
     };
+    let site = Site::here();
+    let _at = process.is_checked().then(|| call_site::enter(site));
     process.recorded(Primitive::Testall, CallTiming::Asks, |_| {
         all(&process, Blocking::No, requests)
     })
@@ -50,6 +52,8 @@ pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return first_ready(requests);
     };
+    let site = Site::here();
+    let _at = process.is_checked().then(|| call_site::enter(site));
     process.recorded(Primitive::Testany, CallTiming::Asks, |_| {
         any(&process, Blocking::No, requests)
     })
@@ -76,6 +80,8 @@ pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return std::iter::from_fn(|| first_ready(requests)).collect();
     };
+    let site = Site::here();
+    let _at = process.is_checked().then(|| call_site::enter(site));
     process.recorded(Primitive::Testsome, CallTiming::Asks, |_| {
         std::iter::from_fn(|| any(&process, Blocking::No, requests)).collect()
     })
@@ -103,13 +109,17 @@ fn all(
     requests: &mut [Request],
 ) -> Option<Vec<Result<Status>>> {
     for request in &mut *requests {
+        request.compare_calls(blocking);
         if request.is_both() && !request.advance(process, blocking) {
             return None;
         }
     }
     let mut handles = Vec::with_capacity(requests.len());
     handles.extend(posted(requests).map(|(_, handle)| handle));
+    let started = requests.iter().find_map(Request::start_site);
+    let guard = started.map(call_site::completes);
     let outcomes = process.endpoint().bcs_testall(blocking, &handles)?;
+    drop(guard);
     let mut outcomes = outcomes.into_iter();
     let finish = |request: &mut Request| {
         if let Some(ready) = request.ready() {
@@ -128,12 +138,18 @@ fn any(
     blocking: Blocking,
     requests: &mut [Request],
 ) -> Option<(usize, Result<Status>)> {
+    requests
+        .iter_mut()
+        .for_each(|request| request.compare_calls(Blocking::No));
     loop {
         if let Some(ready) = first_ready(requests) {
             return Some(ready);
         }
         let (indices, handles): (Vec<_>, Vec<_>) = posted(requests).unzip();
+        let started = requests.iter().find_map(Request::start_site);
+        let guard = started.map(call_site::completes);
         let (nth, outcome) = process.endpoint().bcs_testany(blocking, &handles)?;
+        drop(guard);
         let index = indices[nth];
         if let Some(answer) = requests[index].finish(&outcome) {
             return Some((index, answer));

@@ -35,6 +35,7 @@ impl Window {
                     return Err(self.no_such_epoch(operation));
                 }
             }
+            self.check_between_fences(assertions, operation)?;
             let ended = self.complete_all();
             // A rank that says that no operation precedes has nothing to wait for (12.5.5). It
             // still has to know that the others are ready for the operations that follow.
@@ -49,6 +50,21 @@ impl Window {
             };
             ended.and(entered)
         })
+    }
+
+    /// Checks that no operation under a lock lies between two fences: the fences make an epoch of
+    /// such operations, which then overlaps that of the lock (12.5.1).
+    fn check_between_fences(&self, assertions: Assertions, operation: Operation) -> Result<()> {
+        let mut epochs = self.0.epochs.lock();
+        let operates = std::mem::take(&mut epochs.operates_between_fences);
+        epochs.locks_follow_fence = false;
+        drop(epochs);
+        if operates && assertions & NOPRECEDE == 0 {
+            let what = "since the last fence this rank has accessed others under locks: that fence is \
+                        MPI_MODE_NOSUCCEED, or this one is MPI_MODE_NOPRECEDE";
+            return Err(self.wrong_epoch(what, operation));
+        }
+        Ok(())
     }
 
     /// `MPI_Win_post`: lets the ranks of a group access this rank's memory. It does not wait.
@@ -70,6 +86,7 @@ impl Window {
                 }
                 epochs.exposed_to = Some(origins.clone());
             }
+            self.expose_accesses();
             // With MPI_MODE_NOCHECK origins do not look, but their counts go on.
             let _unchecked = assertions & NOCHECK;
             for origin in origins {
@@ -138,6 +155,7 @@ impl Window {
                     }
                 };
                 let targets = targets.map_err(|()| self.no_such_epoch(operation))?;
+                self.release_accesses();
                 let mut ended = Ok(());
                 for target in targets {
                     let complete = self.complete_at(target);

@@ -2,9 +2,9 @@
 //! change by one-sided operations.
 //!
 //! ```text
-//! word  0      1     2          8 + 4 r
-//!       state  tail  completed  next, granted, woken, posted   of each rank r
-//!       └ lock ┘     by origins └ this rank in r's queue ┘ by r as a target
+//! word  0      1     2           3           8 + 4 r
+//!       state  tail  overtakers  completed   next, granted, woken, posted   of each rank r
+//!       └──────── lock ───────┘  by origins  └ this rank in r's queue ┘ by r as a target
 //! ```
 //!
 //! Both transports carry these operations, so one protocol synchronises ranks wherever they are.
@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) const STATE: usize = 0;
 pub(super) const TAIL: usize = 1;
-pub(super) const COMPLETED: usize = 2;
+pub(super) const OVERTAKERS: usize = 2;
+pub(super) const COMPLETED: usize = 3;
 /// The words of each rank begin on a cache line of their own.
 pub(super) const FIRST_OF_RANKS: usize = 8;
 pub(super) const WORDS_PER_RANK: usize = 4;

@@ -6,6 +6,7 @@ use super::direct_targets::DirectTargets;
 use super::epoch_state::Epochs;
 use super::memory::WindowMemory;
 use super::posted_operations::Outstanding;
+use super::races::RaceDetector;
 use super::state::{Window, WindowFlavor, WindowPart, WindowState};
 use crate::call_site;
 use crate::mpi::error::{ErrorClass, Operation, Result};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The words that each rank tells the others when a window is made.
-const TOLD_WORDS: usize = 5;
+const TOLD_WORDS: usize = 7;
 
 /// The part of a window that a rank brings.
 #[derive(Debug)]
@@ -151,9 +152,14 @@ impl Comm {
             private.is_window_of(operation.call, self, site);
             let contribution = private.all_or_none(contribute(&private), operation)?;
             let control = ControlBlock::new(private.members().len());
-            let parts = private.tell_parts(&contribution, &control, operation)?;
+            let checks = private.process().checked();
+            let races = checks.map(|checks| RaceDetector::new(checks, private.members()));
+            let log = races.as_ref().map_or(0, |races| races.log.address());
+            let releases = checks.map_or(0, |checks| checks.order.address_of_releases());
+            let library = [control.address(), log, releases];
+            let parts = private.tell_parts(&contribution, library, operation)?;
             let direct = self.process().endpoint().direct_access();
-            Ok(Window(Arc::new(WindowState {
+            let window = Window(Arc::new(WindowState {
                 comm: private,
                 flavor,
                 parts,
@@ -163,28 +169,31 @@ impl Comm {
                 direct_targets: DirectTargets::new(self.members().len()),
                 epochs: Epochs::default(),
                 outstanding: Outstanding::default(),
+                races: races.map(Box::new),
                 attached: Mutex::default(),
                 info: Mutex::new(info.dup()),
                 name: Mutex::default(),
                 freed: AtomicBool::new(false),
-            })))
+            }));
+            if self.process().is_checked() {
+                let made = Arc::downgrade(&window.0);
+                self.process().checked_windows.add(made);
+            }
+            Ok(window)
         })
     }
 
-    /// Tells all ranks what this one brings into a window, and returns what all bring.
+    /// Tells all ranks what this one brings into a window, with the addresses of the library's own
+    /// words, and returns what all bring.
     fn tell_parts(
         &self,
         own: &Contribution,
-        control: &ControlBlock,
+        [control, log, releases]: [u64; 3],
         operation: Operation,
     ) -> Result<Vec<WindowPart>> {
-        let told = [
-            own.base,
-            own.size,
-            own.disp_unit,
-            control.address(),
-            own.owner as u64,
-        ];
+        let (base, size, disp_unit) = (own.base, own.size, own.disp_unit);
+        let owner = own.owner as u64;
+        let told = [base, size, disp_unit, control, owner, log, releases];
         let all = self.gather_words(&told, operation)?;
         let ranks = self.members().len();
         let parts = all.chunks_exact(TOLD_WORDS).map(|words| {
@@ -194,6 +203,8 @@ impl Comm {
                 size: words[1],
                 disp_unit: words[2],
                 control: words[3],
+                log: words[5],
+                releases: words[6],
                 owner: owner.min(ranks - 1),
             }
         });
@@ -270,6 +281,8 @@ impl Window {
             let ended = self.complete_all();
             self.0.comm.barrier_of_window(operation.call, site)?;
             self.0.freed.store(true, Ordering::Relaxed);
+            // The memory of others goes. So no operation of another handle may end at once there.
+            drop(self.0.epochs.lock());
             lockstep::lock(&self.0.attached).clear();
             self.0.comm.free()?;
             ended

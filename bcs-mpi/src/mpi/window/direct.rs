@@ -22,6 +22,9 @@ use std::sync::atomic::{Ordering, fence};
 /// (law 5). To advance them takes about as long as these together.
 const FLUSHES_BETWEEN: u64 = 15;
 
+/// The longest element that the processor updates in one step.
+const ELEMENT_BYTES: usize = 8;
+
 /// Returns the elements of a buffer and where they lie, if they are of one predefined type without
 /// gaps and lie side by side.
 #[inline(always)]
@@ -31,18 +34,20 @@ fn plain(buffer: &Buffer) -> Option<(reduction::Datatype, ByteRange)> {
     Some((element, buffer.plain().filter(|_| !has_gaps)?))
 }
 
-/// Returns the bytes of this rank at a buffer.
+/// Copies an element of this rank.
 ///
 /// # Safety
-/// They are initialised, and nothing writes them as long as the slice is used.
+/// Its bytes are initialised, and `into` has as many.
 #[inline(always)]
-unsafe fn bytes_of<'a>(range: ByteRange) -> &'a [u8] {
-    if range.is_empty() {
-        return &[];
-    }
-    let start = crate::data::start(range.address());
+unsafe fn take(element: ByteRange, into: &mut [u8]) {
     // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(start, range.len()) }
+    unsafe {
+        copy(
+            crate::data::start(element.address()),
+            into.as_mut_ptr(),
+            into.len(),
+        );
+    }
 }
 
 impl Window {
@@ -183,36 +188,37 @@ impl Window {
                 None => return false,
             },
         };
-        let mut both = [0; 16];
-        let operand = match (kind, compare) {
-            (UpdateKind::NoOp, _) => &[][..],
+        // They are copied, because a wrong program may name one place as operand and as result.
+        let (mut operands, mut old) = ([0; 2 * ELEMENT_BYTES], [0; ELEMENT_BYTES]);
+        let sent = match (kind, compare) {
+            (UpdateKind::NoOp, _) => 0,
             (UpdateKind::CompareAndSwap, Some(compare)) => {
                 let (Some(new), Some(compare)) = (fits(origin), fits(compare)) else {
                     return false;
                 };
                 // SAFETY: the promise of the buffer.
-                let new = unsafe { bytes_of(new) };
+                unsafe { take(compare, &mut operands[..len]) };
                 // SAFETY: as above.
-                let compare = unsafe { bytes_of(compare) };
-                both[..len].copy_from_slice(compare);
-                both[len..2 * len].copy_from_slice(new);
-                &both[..2 * len]
+                unsafe { take(new, &mut operands[len..2 * len]) };
+                2 * len
             }
-            _ => match fits(origin) {
+            _ => {
+                let Some(origin) = fits(origin) else {
+                    return false;
+                };
                 // SAFETY: the promise of the buffer.
-                Some(origin) => unsafe { bytes_of(origin) },
-                None => return false,
-            },
+                unsafe { take(origin, &mut operands[..len]) };
+                len
+            }
         };
-        let old: &mut [u8] = if result.is_empty() {
-            &mut []
-        } else {
-            let start = crate::data::start(result.address());
-            // SAFETY: the promise of the buffer: nothing else uses these bytes.
-            unsafe { std::slice::from_raw_parts_mut(start, result.len()) }
-        };
+        let old = &mut old[..result.len()];
         // SAFETY: as many bytes are mapped there, and others update them by the same atomics.
-        unsafe { update.apply_atomically(start, len, operand, old) };
+        unsafe { update.apply_atomically(start, len, &operands[..sent], old) };
+        if !old.is_empty() {
+            let result = crate::data::start(result.address());
+            // SAFETY: the promise of the buffer.
+            unsafe { copy(old.as_ptr(), result, len) };
+        }
         true
     }
 

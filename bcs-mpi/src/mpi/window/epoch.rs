@@ -51,6 +51,8 @@ impl Window {
     pub(super) fn begin_access(&self, access: Access, operation: Operation) -> Result<()> {
         let mut epochs = self.0.epochs.lock();
         if epochs.access.is_free() {
+            epochs.locks_follow_fence |= matches!(epochs.access, Access::Fence { .. })
+                && matches!(access, Access::Locks(_) | Access::All(_));
             epochs.access = access;
             return Ok(());
         }
@@ -94,7 +96,8 @@ impl Window {
     pub(super) fn check_at_rest(&self, operation: Operation) -> Result<()> {
         let epochs = self.0.epochs.look();
         let access = match &epochs.access {
-            Access::Fence { .. } => true,
+            // Freeing completes the operations. Only a checked job insists on the closing fence.
+            Access::Fence { .. } if !self.process().is_checked() => true,
             access => access.is_free(),
         };
         let (name, exposed) = (epochs.access.name(), epochs.exposed_to.is_some());

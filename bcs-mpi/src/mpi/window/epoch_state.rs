@@ -19,6 +19,10 @@ pub(super) struct EpochState {
     pub(super) access: Access,
     /// The origins of the exposure epoch that `MPI_Win_post` has opened.
     pub(super) exposed_to: Option<Vec<usize>>,
+    /// Whether locks were taken since a fence after which operations may follow.
+    pub(super) locks_follow_fence: bool,
+    /// Whether an operation was begun under such a lock. Only checked jobs know.
+    pub(super) operates_between_fences: bool,
     /// How often origins have completed epochs that this rank has waited for.
     pub(super) completed: u64,
     /// How many of the epochs that each target has posted were started.

@@ -3,8 +3,11 @@
 
 use super::control_block::Change;
 use super::epoch_state::{HeldLock, LockedAll};
+use super::overtake::Overtake;
 use super::queue_lock::{Acquire, LockKind, LockStep, LockWord, OverwrittenWord, Release};
 use super::state::Window;
+use crate::bcs::Blocking;
+use crate::endpoint::WaitTarget;
 use crate::mpi::error::{Operation, Result};
 use bcs_core::lockstep;
 use bcs_core::wait_state::WaitReason;
@@ -57,6 +60,10 @@ impl Window {
                     0
                 }
                 LockStep::Load(word) => self.0.control.own(target, word),
+                LockStep::Look(word) => {
+                    self.poll_for_lock(target);
+                    change(word, Change::Add(0))?
+                }
                 LockStep::Wait(word, whom) => self.wait_in_queue(target, word, whom),
                 LockStep::Done => return Ok(()),
             };
@@ -64,7 +71,15 @@ impl Window {
         }
     }
 
-    /// Waits until a word of this rank is set by those before it.
+    /// Makes progress and gives the core away, as a test in vain does. A rank polls only while the
+    /// head of the queue takes the lock, which waits for nobody then.
+    fn poll_for_lock(&self, target: usize) {
+        let reason = WaitReason::WindowLock(self.peer(None, Some(target)));
+        let endpoint = self.process().endpoint();
+        endpoint.poll_or_wait(Blocking::No, WaitTarget::Wait(reason), |_| None::<()>);
+    }
+
+    /// Waits until a word of this rank is set by those before it, or by the owner.
     fn wait_in_queue(&self, target: usize, word: LockWord, whom: Option<usize>) -> u64 {
         let reason = WaitReason::WindowLock(self.peer(whom, Some(target)));
         let endpoint = self.process().endpoint();
@@ -85,10 +100,18 @@ impl Window {
             return Ok(());
         };
         let mut taken = lockstep::lock(taken);
-        if !*taken {
-            self.acquire(target, LockKind::Shared, operation)?;
-            *taken = true;
+        if *taken {
+            return Ok(());
         }
+        // The own lock comes first. From then on this rank holds one while it takes the next.
+        if target == self.me() {
+            self.acquire(target, LockKind::Shared, operation)?;
+        } else {
+            let mut overtake = Overtake::new(self.me(), self.ranks());
+            let first = overtake.begin();
+            self.execute(target, first, operation, |found| overtake.found(found))?;
+        }
+        *taken = true;
         Ok(())
     }
 
@@ -100,6 +123,10 @@ impl Window {
         operation: Operation,
     ) -> Result<()> {
         let ended = self.complete_at(target);
+        if held.kind == LockKind::Exclusive {
+            // The next one who locks the target knows that this rank has come so far.
+            self.release_accesses();
+        }
         if !held.unchecked {
             self.release(target, held.kind, operation)?;
         }

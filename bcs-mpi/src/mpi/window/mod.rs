@@ -4,12 +4,14 @@
 //! | module | is |
 //! |---|---|
 //! | `queue_lock` | the lock at a target, as a state machine |
-//! | `memory`, `control` | memory that a window allocates; the words by which ranks synchronise |
+//! | `overtake` | the lock for a rank that holds others |
+//! | `memory`, `control`, `remote_words` | memory that a window allocates; the words by which ranks synchronise |
 //! | `state`, `epoch`, `outstanding` | a window; which epochs are open; what is under way |
 //! | `create`, `dynamic`, `shared` | how windows come and go; attached memory; memory that all ranks have mapped |
 //! | `active`, `passive`, `locking` | fences and groups; locks and flushes; how a lock is taken |
 //! | `operands`, `operations`, `gapped`, `requests` | data on both sides; puts, gets and accumulates; those of pairs with gaps; those with requests |
 //! | `direct` | operations that end at once, by loads and stores |
+//! | `races`, `race_search` | accesses that nothing orders, in a checked job; how an origin looks for them |
 //! | `properties` | names and hints |
 //!
 //! All synchronisation is built on one-sided operations on *control words* in each rank's memory,
@@ -31,10 +33,14 @@ mod memory;
 mod operands;
 mod operations;
 mod outstanding;
+mod overtake;
 mod passive;
 mod posted_operations;
 mod properties;
 mod queue_lock;
+mod race_search;
+mod races;
+mod remote_words;
 mod requests;
 mod shared;
 mod state;

@@ -9,9 +9,10 @@ use super::epoch_state::Permission;
 use super::operands::{TargetData, element, first_bytes, operand_view, pieces};
 use super::state::Window;
 use crate::bcs::{self, DataView};
+use crate::call_site;
 use crate::mpi::error::{ErrorClass, Operation, Peer, Result};
 use crate::mpi::{Buffer, Op};
-use crate::recording::{CallTiming, Primitive};
+use crate::recording::{CallTiming, Primitive, Site};
 use crate::transport::one_sided::{OneSided, OneSidedKind, OneSidedRefusal};
 use bcs_core::one_sided::{Update, UpdateKind};
 use bcs_core::reduction;
@@ -71,6 +72,7 @@ impl Window {
             return Ok(());
         }
         let operation = at_target("MPI_Put", origin.bytes(), target);
+        let _at = call_site::enter(Site::here());
         self.record((Primitive::Put, CallTiming::Asks), &operation, || {
             let checked = self.checked_put(origin, target, data, operation)?;
             self.begin(checked)
@@ -87,6 +89,7 @@ impl Window {
             return Ok(());
         }
         let operation = at_target("MPI_Get", into.bytes(), target);
+        let _at = call_site::enter(Site::here());
         self.record((Primitive::Get, CallTiming::Asks), &operation, || {
             let checked = self.checked_get(into, target, data, operation)?;
             self.begin(checked)
@@ -111,6 +114,7 @@ impl Window {
             return Ok(());
         }
         let operation = at_target("MPI_Accumulate", origin.bytes(), target);
+        let _at = call_site::enter(Site::here());
         self.record(
             (Primitive::Accumulate, CallTiming::Asks),
             &operation,
@@ -139,6 +143,7 @@ impl Window {
             return Ok(());
         }
         let operation = at_target("MPI_Get_accumulate", result.bytes(), target);
+        let _at = call_site::enter(Site::here());
         self.record(
             (Primitive::GetAccumulate, CallTiming::Asks),
             &operation,
@@ -173,6 +178,7 @@ impl Window {
             return Ok(());
         }
         let operation = at_target("MPI_Fetch_and_op", result.bytes(), target);
+        let _at = call_site::enter(Site::here());
         self.record(
             (Primitive::FetchAndOp, CallTiming::Asks),
             &operation,
@@ -211,6 +217,7 @@ impl Window {
             return Ok(());
         }
         let operation = at_target("MPI_Compare_and_swap", result.bytes(), target);
+        let _at = call_site::enter(Site::here());
         self.record(
             (Primitive::CompareAndSwap, CallTiming::Asks),
             &operation,
@@ -247,7 +254,7 @@ impl Window {
                     gapped: None,
                     operation,
                 };
-                self.enter(target, operation)?;
+                self.admit(&checked, false)?;
                 self.complete_now(&checked)
             },
         )
@@ -390,7 +397,7 @@ impl Window {
             return Ok(());
         };
         let (target, operation) = (checked.target, checked.operation);
-        self.enter(target, operation)?;
+        self.admit(&checked, false)?;
         self.post_pieces(&checked, |request| self.keep(target, request, operation))
     }
 

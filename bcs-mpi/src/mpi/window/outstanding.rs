@@ -75,6 +75,10 @@ impl Window {
     /// The first error of an operation.
     pub(crate) fn complete_at(&self, target: usize) -> Result<()> {
         let mut first = Ok(());
+        if let Some(races) = &self.0.races {
+            races.complete(Some(target));
+            first = races.settle(Some(target));
+        }
         if self.0.outstanding.is_empty() {
             return first;
         }
@@ -94,6 +98,10 @@ impl Window {
     /// The first error of an operation.
     pub(crate) fn complete_all(&self) -> Result<()> {
         let mut first = Ok(());
+        if let Some(races) = &self.0.races {
+            races.complete(None);
+            first = races.settle(None);
+        }
         while let Some(target) = self.0.outstanding.any_target() {
             let ended = self.complete_at(target);
             first = first.and(ended);

@@ -276,6 +276,7 @@ impl Window {
     pub fn sync(&self) -> Result<()> {
         let operation = Operation::plain("MPI_Win_sync");
         self.usable(operation)?;
+        self.release_accesses();
         fence(Ordering::SeqCst);
         self.make_progress();
         // A program that waits for a store of another rank calls it again and again.

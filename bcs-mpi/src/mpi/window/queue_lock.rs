@@ -6,9 +6,11 @@
 //! ```text
 //! at the target    state   holders: 16 bits │ queued: 16 │ head: 15, is it shared: 1 │ owner: 16
 //!                  tail    the rank that was the last to enter the queue
+//!                  overtakers  the rank that was the last to begin to wait for an owner to leave
 //! at each origin   next    the rank behind it in the queue of that target
 //!                  granted it is at the head of the queue
-//!                  woken   the holders for which it has waited at the head have left
+//!                  woken   the holders for which it has waited at the head have left, or the
+//!                          owner for which it has waited as an overtaker
 //! ```
 //!
 //! A rank is a number plus one, so that 0 is nobody. The *owner* holds the lock alone, and
@@ -28,6 +30,10 @@
 //! nothing. Otherwise somebody who excludes it leaves later, finds it registered, and is the only
 //! one to do so: while a head is registered, nobody else takes the lock.
 //!
+//! **A rank that holds shared locks of other targets** does not wait in the queue
+//! ([`overtake`](super::overtake)). It counts as a holder at once, even while the lock has an
+//! owner. So an owner that leaves knows by the holders that ranks wait for it, and wakes them.
+//!
 //! Other ranks may overwrite these words. Numbers in them are checked before they are used as
 //! ranks.
 
@@ -40,7 +46,7 @@ pub enum LockKind {
     Exclusive,
 }
 
-const HOLDER: u64 = 1;
+pub(super) const HOLDER: u64 = 1;
 const QUEUED: u64 = 1 << 16;
 const HEAD_SHIFT: u32 = 32;
 const HEAD_IS_SHARED: u64 = 1 << 47;
@@ -53,10 +59,10 @@ const _: () = assert!(bcs_core::limits::MAX_RANKS <= MOST_RANKS);
 
 /// The meaning of a `state` word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LockState(u64);
+pub(super) struct LockState(pub(super) u64);
 
 impl LockState {
-    fn holders(self) -> u64 {
+    pub(super) fn holders(self) -> u64 {
         self.0 & 0xffff
     }
 
@@ -65,16 +71,16 @@ impl LockState {
     }
 
     /// Returns the rank at the head, plus one.
-    fn head(self) -> u64 {
+    pub(super) fn head(self) -> u64 {
         self.0 >> HEAD_SHIFT & 0x7fff
     }
 
-    fn head_is_shared(self) -> bool {
+    pub(super) fn head_is_shared(self) -> bool {
         self.0 & HEAD_IS_SHARED != 0
     }
 
     /// Returns the rank that holds the lock alone, plus one.
-    fn owner(self) -> u64 {
+    pub(super) fn owner(self) -> u64 {
         self.0 >> OWNER_SHIFT
     }
 
@@ -91,11 +97,13 @@ pub(super) enum LockWord {
     State,
     /// The target's tail of the queue.
     Tail,
+    /// The target's list of ranks that have overtaken the queue and wait for its owner.
+    Overtakers,
     /// The link of another origin to the rank behind it.
     NextOf(usize),
     /// The word that makes another origin the head.
     GrantedOf(usize),
-    /// The word that wakes the head.
+    /// The word that wakes the head, or an overtaker.
     WokenOf(usize),
     /// The same words of this origin.
     OwnNext,
@@ -120,6 +128,8 @@ pub(super) enum LockStep {
     Store(LockWord, u64),
     /// Set the own words to 0.
     Clear,
+    /// Give the others time, and read a word.
+    Look(LockWord),
     /// Read an own word.
     Load(LockWord),
     /// Wait until an own word is not 0, and read it. The rank is the one that is waited for, if it
@@ -270,14 +280,21 @@ impl Acquire {
         }
     }
 
-    /// Returns the number of another rank.
     fn rank(&self, word: u64) -> Result<usize, OverwrittenWord> {
-        let rank = word
-            .checked_sub(1)
-            .and_then(|rank| usize::try_from(rank).ok());
-        let other = rank.filter(|&rank| rank < self.ranks && word != self.me);
-        other.ok_or(OverwrittenWord(word))
+        other_rank(word, self.me, self.ranks)
     }
+}
+
+/// Returns the number of a rank that is not this one. (A word and `me` are numbers plus one.)
+///
+/// # Errors
+/// When there is no such rank.
+pub(super) fn other_rank(word: u64, me: u64, ranks: usize) -> Result<usize, OverwrittenWord> {
+    let rank = word
+        .checked_sub(1)
+        .and_then(|rank| usize::try_from(rank).ok());
+    let other = rank.filter(|&rank| rank < ranks && word != me);
+    other.ok_or(OverwrittenWord(word))
 }
 
 fn taken(me: u64, kind: LockKind) -> u64 {
@@ -293,7 +310,19 @@ pub(super) struct Release {
     me: u64,
     ranks: usize,
     kind: LockKind,
-    left: bool,
+    stage: ReleaseStage,
+    /// The head that waits for this rank, once that is known.
+    head: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReleaseStage {
+    Leave,
+    /// Ranks that have overtaken the queue may wait for this owner.
+    TakeOvertakers,
+    WakeOvertaker(usize),
+    WakeHead(usize),
+    Over,
 }
 
 impl Release {
@@ -303,13 +332,25 @@ impl Release {
             me: me as u64 + 1,
             ranks,
             kind,
-            left: false,
+            stage: ReleaseStage::Leave,
+            head: None,
         }
     }
 
     /// Returns the first step.
     pub(super) fn begin(&self) -> LockStep {
-        LockStep::Add(LockWord::State, self.left_by())
+        self.step()
+    }
+
+    fn step(&self) -> LockStep {
+        match self.stage {
+            ReleaseStage::Leave => LockStep::Add(LockWord::State, self.left_by()),
+            ReleaseStage::TakeOvertakers => LockStep::Swap(LockWord::Overtakers, 0),
+            ReleaseStage::WakeOvertaker(rank) | ReleaseStage::WakeHead(rank) => {
+                LockStep::Store(LockWord::WokenOf(rank), 1)
+            }
+            ReleaseStage::Over => LockStep::Done,
+        }
     }
 
     fn left_by(&self) -> u64 {
@@ -321,24 +362,42 @@ impl Release {
     /// # Errors
     /// When a word that names a rank was overwritten.
     pub(super) fn found(&mut self, word: u64) -> Result<LockStep, OverwrittenWord> {
-        if std::mem::replace(&mut self.left, true) {
-            return Ok(LockStep::Done);
-        }
-        let state = LockState(word.wrapping_add(self.left_by()));
-        let is_free = state.holders() == 0 && state.owner() == 0;
+        self.stage = match self.stage {
+            ReleaseStage::Leave => {
+                let state = LockState(word.wrapping_add(self.left_by()));
+                self.head = self.waiting_head(state)?;
+                match self.kind {
+                    // All that count as holders beside an owner wait for it.
+                    LockKind::Exclusive if state.holders() != 0 => ReleaseStage::TakeOvertakers,
+                    _ => self.last_stage(),
+                }
+            }
+            ReleaseStage::TakeOvertakers if word != 0 => {
+                ReleaseStage::WakeOvertaker(other_rank(word, self.me, self.ranks)?)
+            }
+            ReleaseStage::TakeOvertakers | ReleaseStage::WakeOvertaker(_) => self.last_stage(),
+            ReleaseStage::WakeHead(_) | ReleaseStage::Over => ReleaseStage::Over,
+        };
+        Ok(self.step())
+    }
+
+    fn last_stage(&self) -> ReleaseStage {
+        self.head.map_or(ReleaseStage::Over, ReleaseStage::WakeHead)
+    }
+
+    /// Returns the head that this rank has to wake, given the state that it has left behind.
+    fn waiting_head(&self, state: LockState) -> Result<Option<usize>, OverwrittenWord> {
+        // Holders that have overtaken the queue do not stop a head that shares the lock.
+        let is_free = state.owner() == 0 && (state.head_is_shared() || state.holders() == 0);
         // A shared head does not wait for holders that share the lock.
         let waits = match self.kind {
             LockKind::Shared => !state.head_is_shared(),
             LockKind::Exclusive => true,
         };
         match state.head() {
-            0 => Ok(LockStep::Done),
-            _ if !(is_free && waits) => Ok(LockStep::Done),
-            head if head <= self.ranks as u64 && head != self.me => {
-                let head = usize::try_from(head - 1).map_err(|_| OverwrittenWord(word))?;
-                Ok(LockStep::Store(LockWord::WokenOf(head), 1))
-            }
-            _ => Err(OverwrittenWord(word)),
+            0 => Ok(None),
+            _ if !(is_free && waits) => Ok(None),
+            head => other_rank(head, self.me, self.ranks).map(Some),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Random interleavings of origins against an oracle.
 
+use super::super::overtake::Overtake;
 use super::*;
 use proptest::prelude::*;
 
@@ -8,6 +9,7 @@ use proptest::prelude::*;
 struct Memory {
     state: u64,
     tail: u64,
+    overtakers: u64,
     /// Next, granted, woken.
     origins: Vec<[u64; 3]>,
 }
@@ -17,6 +19,7 @@ impl Memory {
         match word {
             LockWord::State => &mut self.state,
             LockWord::Tail => &mut self.tail,
+            LockWord::Overtakers => &mut self.overtakers,
             LockWord::NextOf(rank) => &mut self.origins[rank][0],
             LockWord::GrantedOf(rank) => &mut self.origins[rank][1],
             LockWord::WokenOf(rank) => &mut self.origins[rank][2],
@@ -50,7 +53,7 @@ impl Memory {
                 self.origins[me] = [0; 3];
                 Some(0)
             }
-            LockStep::Load(word) => Some(*self.word(me, word)),
+            LockStep::Load(word) | LockStep::Look(word) => Some(*self.word(me, word)),
             LockStep::Wait(word, _) => Some(*self.word(me, word)).filter(|&word| word != 0),
             LockStep::Done => unreachable!("nothing is to be done"),
         }
@@ -61,6 +64,7 @@ impl Memory {
 enum Doing {
     Nothing,
     Acquires(Acquire, LockStep),
+    Overtakes(Overtake, LockStep),
     Holds,
     Releases(Release, LockStep),
 }
@@ -81,7 +85,7 @@ impl Doing {
                     | LockStep::Wait(LockWord::OwnNext, _)
                     | LockStep::Store(LockWord::GrantedOf(_), _)
             ),
-            Self::Nothing | Self::Releases(..) => false,
+            Self::Nothing | Self::Overtakes(..) | Self::Releases(..) => false,
         }
     }
 }
@@ -101,6 +105,8 @@ struct Simulation {
     /// The ranks that have swapped themselves into the queue and not yet got the lock, in order.
     queue: Vec<usize>,
     acquired: usize,
+    /// Whether the next rank that wants the shared lock overtakes the queue.
+    overtakes: bool,
 }
 
 impl Simulation {
@@ -108,6 +114,7 @@ impl Simulation {
         let memory = Memory {
             state: 0,
             tail: 0,
+            overtakers: 0,
             origins: vec![[0; 3]; ranks],
         };
         let origins = (0..ranks).map(|_| Origin {
@@ -121,6 +128,7 @@ impl Simulation {
             origins: origins.collect(),
             queue: Vec::new(),
             acquired: 0,
+            overtakes: false,
         }
     }
 
@@ -160,6 +168,27 @@ impl Simulation {
         let ranks = self.origins.len();
         match self.origins[rank].doing.clone() {
             Doing::Nothing if self.origins[rank].left == 0 => return false,
+            Doing::Nothing if self.overtakes && kind == LockKind::Shared => {
+                let overtake = Overtake::new(rank, ranks);
+                let step = overtake.begin();
+                let origin = &mut self.origins[rank];
+                origin.before.clear();
+                origin.left -= 1;
+                origin.kind = kind;
+                origin.doing = Doing::Overtakes(overtake, step);
+            }
+            Doing::Overtakes(mut overtake, step) => {
+                let Some(found) = self.memory.execute(rank, step) else {
+                    return false;
+                };
+                self.origins[rank].doing = match overtake.found(found).unwrap() {
+                    LockStep::Done => {
+                        self.acquired += 1;
+                        Doing::Holds
+                    }
+                    next => Doing::Overtakes(overtake, next),
+                };
+            }
             Doing::Nothing => {
                 let acquire = Acquire::new(rank, ranks, kind);
                 let step = acquire.begin();
@@ -211,7 +240,7 @@ proptest! {
     /// Any interleaving ends, and holders exclude each other as they should.
     #[test]
     fn holders_exclude_each_other_and_nobody_waits_for_ever(
-        ranks in 1usize..7, times in 1usize..6, exclusive in 0u32..5,
+        ranks in 1usize..7, times in 1usize..12, exclusive in 0u32..5,
         choices in prop::collection::vec((any::<u16>(), any::<u8>()), 0..3_000),
     ) {
         let mut simulation = Simulation::new(ranks, times);
@@ -220,7 +249,12 @@ proptest! {
             false => LockKind::Shared,
         };
         for (rank, byte) in &choices {
-            simulation.advance(usize::from(*rank) % ranks, kind(*byte));
+            simulation.overtakes = byte & 0x40 != 0;
+            // Some go on for a while, so that others are late by whole locks and releases.
+            let steps = if byte & 0x80 != 0 { 15 } else { 1 };
+            for _ in 0..steps {
+                simulation.advance(usize::from(*rank) % ranks, kind(*byte));
+            }
         }
         // From here on in turns, until nobody can go on.
         let mut byte = 0u8;
@@ -228,6 +262,7 @@ proptest! {
             let mut any = false;
             for rank in 0..ranks {
                 byte = byte.wrapping_mul(29).wrapping_add(7);
+                simulation.overtakes = byte & 0x40 != 0;
                 any |= simulation.advance(rank, kind(byte));
             }
             if !any {
@@ -235,7 +270,8 @@ proptest! {
             }
         }
         prop_assert_eq!(simulation.acquired, ranks * times);
-        prop_assert_eq!((simulation.memory.state, simulation.memory.tail), (0, 0));
+        let memory = &simulation.memory;
+        prop_assert_eq!((memory.state, memory.tail, memory.overtakers), (0, 0, 0));
         prop_assert!(simulation.queue.is_empty());
     }
 
@@ -296,6 +332,12 @@ proptest! {
                 prop_assert!(rank < ranks && rank != 0);
             }
         }
+        let mut overtake = Overtake::new(0, ranks);
+        for word in &words {
+            if let Ok(LockStep::Store(LockWord::WokenOf(rank), _)) = overtake.found(*word) {
+                prop_assert!(rank < ranks && rank != 0);
+            }
+        }
         let mut release = Release::new(0, ranks, kind);
         if let Ok(LockStep::Store(LockWord::WokenOf(rank), _)) = release.found(words[0]) {
             prop_assert!(rank < ranks && rank != 0);
@@ -312,4 +354,36 @@ fn an_uncontended_lock_takes_one_step_and_so_does_its_end() {
         assert!(simulation.advance(0, kind) && simulation.advance(0, kind));
         assert!(matches!(simulation.origins[0].doing, Doing::Nothing));
     }
+}
+
+/// An owner that takes the list of overtakers late finds one that waits for the next owner.
+#[test]
+fn an_overtaker_that_is_woken_too_early_waits_again() {
+    let mut simulation = Simulation::new(4, 1);
+    simulation.overtakes = true;
+    let [late, first, owner, second] = [0, 1, 2, 3];
+    let until = |simulation: &mut Simulation, rank: usize, kind, wanted: fn(&Doing) -> bool| {
+        while !wanted(&simulation.origins[rank].doing) {
+            assert!(simulation.advance(rank, kind), "rank {rank} waits");
+        }
+    };
+    let holds = |doing: &Doing| matches!(doing, Doing::Holds);
+    let is_done = |doing: &Doing| matches!(doing, Doing::Nothing);
+    until(&mut simulation, late, LockKind::Exclusive, holds);
+    // It has counted itself, and does not wait yet.
+    until(&mut simulation, first, LockKind::Shared, |doing| {
+        matches!(doing, Doing::Overtakes(_, LockStep::Clear))
+    });
+    until(&mut simulation, late, LockKind::Exclusive, |doing| {
+        matches!(doing, Doing::Releases(_, LockStep::Swap(..)))
+    });
+    until(&mut simulation, first, LockKind::Shared, holds);
+    until(&mut simulation, first, LockKind::Shared, is_done);
+    until(&mut simulation, owner, LockKind::Exclusive, holds);
+    while simulation.advance(second, LockKind::Shared) {}
+    until(&mut simulation, late, LockKind::Exclusive, is_done);
+    while simulation.advance(second, LockKind::Shared) {}
+    assert_eq!(simulation.holders(), (0, 1));
+    until(&mut simulation, owner, LockKind::Exclusive, is_done);
+    until(&mut simulation, second, LockKind::Shared, holds);
 }

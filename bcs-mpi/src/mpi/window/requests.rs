@@ -5,11 +5,12 @@ use super::operands::TargetData;
 use super::operations::{AccumulateOp, at_target};
 use super::state::Window;
 use crate::bcs::{self, RequestOutcome};
+use crate::call_site;
 use crate::endpoint::{AsyncOperation, OperationContext};
 use crate::mpi::error::{Operation, Result};
 use crate::mpi::request::{CompletionHandler, CompletionKind};
 use crate::mpi::{Buffer, Comm, Request, Status};
-use crate::recording::{CallTiming, Primitive, RecordedOperation};
+use crate::recording::{CallTiming, Primitive, RecordedOperation, Site};
 use crate::transport::TransportHandle;
 use bcs_core::request::RequestFailure;
 use std::sync::Arc;
@@ -79,6 +80,7 @@ impl Window {
     #[track_caller]
     pub fn rput(&self, origin: &Buffer, target: i32, data: TargetData<'_>) -> Result<Request> {
         let operation = at_target("MPI_Rput", origin.bytes(), target);
+        let _at = call_site::enter(Site::here());
         self.record((Primitive::Rput, CallTiming::Asks), &operation, || {
             let checked = self.checked_put(origin, target, data, operation)?;
             self.requested(checked)
@@ -92,6 +94,7 @@ impl Window {
     #[track_caller]
     pub fn rget(&self, into: &Buffer, target: i32, data: TargetData<'_>) -> Result<Request> {
         let operation = at_target("MPI_Rget", into.bytes(), target);
+        let _at = call_site::enter(Site::here());
         self.record((Primitive::Rget, CallTiming::Asks), &operation, || {
             let checked = self.checked_get(into, target, data, operation)?;
             self.requested(checked)
@@ -114,6 +117,7 @@ impl Window {
             at_target("MPI_Raccumulate", origin.bytes(), target),
             op.into(),
         );
+        let _at = call_site::enter(Site::here());
         self.record(
             (Primitive::Raccumulate, CallTiming::Asks),
             &operation,
@@ -138,6 +142,7 @@ impl Window {
         op: impl Into<AccumulateOp>,
     ) -> Result<Request> {
         let operation = at_target("MPI_Rget_accumulate", result.bytes(), target);
+        let _at = call_site::enter(Site::here());
         let op = op.into();
         self.record(
             (Primitive::RgetAccumulate, CallTiming::Asks),
@@ -159,7 +164,7 @@ impl Window {
         };
         let (target, operation) = (checked.target, checked.operation);
         self.check_passive(Some(target), operation)?;
-        self.enter(target, operation)?;
+        self.admit(&checked, true)?;
         let mut pieces = Vec::new();
         let posted = self.post_pieces(&checked, |request| {
             pieces.push(request);

@@ -109,13 +109,13 @@ impl Comm {
             return true;
         }
         let place = process.endpoint().place();
-        let Some(at) = world.checked_sub(place.first_local) else {
+        let Some(at) = place.local.place_of(world) else {
             return false;
         };
         let Ok(len) = usize::try_from(len) else {
             return false;
         };
-        at < place.local_ranks && process.slots().resolve(at as usize, base, len).is_some()
+        process.slots().resolve(at, base, len).is_some()
     }
 }
 

@@ -5,6 +5,7 @@ use super::direct_targets::DirectTargets;
 use super::epoch_state::Epochs;
 use super::memory::WindowMemory;
 use super::posted_operations::Outstanding;
+use super::races::RaceDetector;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 use crate::mpi::group::as_rank;
 use crate::mpi::{Comm, Group, Info, PROC_NULL, Process};
@@ -39,6 +40,9 @@ pub(super) struct WindowPart {
     pub(super) disp_unit: u64,
     /// The address of the rank's control block.
     pub(super) control: u64,
+    /// In a checked job the address of the log of accesses, and of the rank's number of releases.
+    pub(super) log: u64,
+    pub(super) releases: u64,
     /// The rank in the window whose process has allocated the memory.
     pub(super) owner: usize,
 }
@@ -61,6 +65,8 @@ pub(super) struct WindowState {
     pub(super) direct_targets: DirectTargets,
     pub(super) epochs: Epochs,
     pub(super) outstanding: Outstanding,
+    /// In a checked job.
+    pub(super) races: Option<Box<RaceDetector>>,
     /// Attached memory of this rank: address and length.
     pub(super) attached: Mutex<Vec<(u64, u64)>>,
     pub(super) info: Mutex<Info>,
@@ -73,6 +79,7 @@ impl Drop for WindowState {
     fn drop(&mut self) {
         if !self.freed.load(Ordering::Relaxed) {
             std::mem::forget(std::mem::take(&mut self.control));
+            std::mem::forget(self.races.take());
             std::mem::forget(self.memory.take());
         }
     }

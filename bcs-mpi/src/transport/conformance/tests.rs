@@ -9,7 +9,7 @@ use crate::tests::Machine;
 use crate::transport::nic::NicTransport;
 use crate::transport::smartmap::{PeerMemory, SmartMap};
 use crate::transport::{Mux, RequestOutcome, Transport, TransportHandle};
-use bcs_core::job::{IntranodeTransport, Settings};
+use bcs_core::job::{IntranodeTransport, NodeRanks, Settings};
 use bcs_core::lockstep::{self, Lockstep, ThreadStatus};
 use bcs_core::smartmap::RankArea;
 use bcs_nic::driver::ManualNics;
@@ -157,7 +157,9 @@ fn near(memory: &SharedMemory, first: u32, peer_memory: PeerMemory) -> SmartMap 
         page,
     } = memory.clone();
     let RankArea { node, place } = desk.expect("it is at a desk");
-    SmartMap::new(node, nic, page, (place, first), peer_memory)
+    let ranks = u32::try_from(node.ranks()).unwrap();
+    let here = (place, NodeRanks::consecutive(first, ranks));
+    SmartMap::new(node, nic, page, here, peer_memory)
 }
 
 fn smartmap(peer_memory: &PeerMemory) -> World<SmartMap> {

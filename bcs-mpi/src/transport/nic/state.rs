@@ -88,6 +88,11 @@ impl NicTransport {
         }
     }
 
+    /// Returns the node of the NIC.
+    pub(crate) fn node(&self) -> NodeId {
+        self.node
+    }
+
     /// Asserts before a post that there is a NIC. Without one, the post would never be taken.
     pub(super) fn assert_attended(&self) {
         assert!(self.attended, "a world of one has nothing for a NIC to do");

@@ -39,6 +39,7 @@ mod tests {
     use super::*;
     use crate::transport::smartmap::peer_memory::PeerMemory;
     use crate::transport::smartmap::requests::LocalRequestState;
+    use bcs_core::job::NodeRanks;
     use bcs_core::memory::NicMemory;
     use bcs_core::smartmap::NodeMemory;
     use bcs_core::smartmap::send_queue::QueueEntry;
@@ -50,7 +51,13 @@ mod tests {
         let node = NodeMemory::private(2).unwrap();
         let memory = NicMemory::private(4096).unwrap();
         let page = MachinePage::private(1, 2).unwrap();
-        let end = SmartMap::new(node.clone(), memory, page, (1, 10), PeerMemory::open());
+        let end = SmartMap::new(
+            node.clone(),
+            memory,
+            page,
+            (1, NodeRanks::consecutive(10, 2)),
+            PeerMemory::open(),
+        );
         (end, node)
     }
 

@@ -11,6 +11,7 @@ use super::state::SmartMap;
 use crate::data::LONG_BYTES;
 use crate::steps::CollectiveArguments;
 use crate::transport::{Blocking, PostedSend, RequestOutcome, TooManyRequests};
+use bcs_core::job::NodeRanks;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::wait_state::EnteredCollective;
 use bcs_core::wake::MachinePage;
@@ -30,9 +31,9 @@ impl SmartMap {
         entered: EnteredCollective,
         blocking: Blocking,
     ) -> Result<PostedSend, TooManyRequests> {
-        let first = self.first;
+        let ranks = self.ranks;
         self.post_collective(group, entered, blocking, move |group| {
-            ShortCollective::new(part, group, first)
+            ShortCollective::new(part, group, ranks)
         })
     }
 
@@ -57,9 +58,9 @@ impl SmartMap {
         entered: EnteredCollective,
         blocking: Blocking,
     ) -> Result<PostedSend, TooManyRequests> {
-        let first = self.first;
+        let ranks = self.ranks;
         self.post_collective(group, entered, blocking, move |group| {
-            ExchangeMachine::new(exchange, group, first)
+            ExchangeMachine::new(exchange, group, ranks)
         })
     }
 
@@ -95,7 +96,7 @@ impl SmartMap {
                 page: &self.page,
                 peer_memory: &self.peer_memory,
                 last_direction,
-                first: self.first,
+                ranks: self.ranks,
             };
             for _ in 0..looks(&self.page) {
                 if let Some(ended) = queue.advance_unposted(&mut collective, around, spare) {
@@ -136,12 +137,12 @@ impl SmartMap {
             context: entered.context,
             sequence,
         };
-        self.post(group, request, move |group, first, spare| {
+        self.post(group, request, move |group, ranks, spare| {
             let room = &mut spare.room;
             Box::new(HierarchicalCollective::new(
                 (part, number),
                 group,
-                first,
+                ranks,
                 room,
             ))
         });
@@ -152,7 +153,7 @@ impl SmartMap {
         &mut self,
         group: GroupId,
         request: LocalRequestId,
-        new: impl FnOnce(&LocalGroup, u32, &mut SpareBuffers) -> Box<dyn CollectiveMachine>
+        new: impl FnOnce(&LocalGroup, NodeRanks, &mut SpareBuffers) -> Box<dyn CollectiveMachine>
         + Send
         + 'static,
     ) {
@@ -167,7 +168,7 @@ impl SmartMap {
         if communicator.here().is_some_and(CollectiveQueue::is_empty) {
             busy.push(group.0);
         }
-        communicator.post(request, self.first, spare, new);
+        communicator.post(request, self.ranks, spare, new);
     }
 
     /// Takes the next order for this rank's NIC.
@@ -208,7 +209,7 @@ impl SmartMap {
             page: &self.page,
             peer_memory: &self.peer_memory,
             last_direction,
-            first: self.first,
+            ranks: self.ranks,
         };
         let requests = &mut self.requests;
         let mut suspect = None;
@@ -250,7 +251,7 @@ impl SmartMap {
     /// Returns what has to happen before a communicator's collectives go on.
     pub(crate) fn awaited(&self, group: GroupId) -> Option<AwaitedMember> {
         let communicator = self.communicators.groups[group.0].as_ref();
-        communicator?.here()?.awaited(self.first)
+        communicator?.here()?.awaited(self.ranks)
     }
 
     /// Returns whether no peer waits for this rank to go on with a message.

@@ -17,6 +17,8 @@ impl SmartMap {
         let places = members.filter_map(|rank| self.place_of(rank)).collect();
         let mut group = LocalGroup::open(&self.node, context, places, self.place, fresh)?;
         group.serial = self.communicators.serial;
+        let starting = self.ranks.starting() as usize;
+        group.divide(starting * self.page.nodes() <= self.page.cores_at_start());
         let groups = &mut self.communicators.groups;
         let free = groups.iter().position(Option::is_none);
         let index = free.unwrap_or(groups.len());

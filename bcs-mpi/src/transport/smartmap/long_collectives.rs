@@ -71,7 +71,7 @@ impl SmartMap {
             spare: std::mem::take(spare),
             last_direction: last_direction.clone(),
             copier,
-            first: self.first,
+            ranks: self.ranks,
             looks,
             listens,
             ended: Vec::new(),
@@ -95,7 +95,7 @@ impl SmartMap {
             unreachable!("its place is kept");
         };
         for (request, make) in away.posted {
-            let posted = make(&queue.group, self.first, &mut self.communicators.spare);
+            let posted = make(&queue.group, self.ranks, &mut self.communicators.spare);
             queue.post(request, posted);
         }
         for (request, ended) in ended {

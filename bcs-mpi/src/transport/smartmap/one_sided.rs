@@ -10,10 +10,13 @@ use super::peer_memory::{FetchError, PeerMemory};
 use super::state::SmartMap;
 use crate::data::{self, DataView};
 use crate::transport::one_sided::{OneSided, OneSidedKind, OneSidedRefusal};
+use bcs_core::job::NodeRanks;
+use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::layout::Location;
 use bcs_core::memory::UpdateLock;
 use bcs_core::one_sided::{Update, UpdateKind};
 use bcs_core::smartmap::NodeMemory;
+use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::{MachinePage, waiting};
 use std::ptr::NonNull;
 
@@ -30,19 +33,37 @@ pub(crate) struct LocalOneSided {
     peer_memory: PeerMemory,
     /// This rank's place on its node.
     place: usize,
-    /// The world rank at place 0.
-    first: u32,
+    /// The ranks of this node.
+    ranks: NodeRanks,
+    /// The node, whose NIC updates the memory of its ranks, too.
+    nic: NodeId,
+}
+
+/// The update lock of a rank, held by this one.
+struct HeldUpdateLock<'a> {
+    access: &'a LocalOneSided,
+    lock: Option<UpdateLock<'a>>,
+}
+
+impl Drop for HeldUpdateLock<'_> {
+    fn drop(&mut self) {
+        if self.lock.take().is_some_and(UpdateLock::give_back) {
+            let bell = BellId::for_nic_thread(self.access.nic, NicThreadId::BufferReceiver);
+            self.access.page.ring(bell);
+        }
+    }
 }
 
 impl SmartMap {
     /// Returns the access to the memory of the ranks of this node.
-    pub(crate) fn one_sided_access(&self) -> LocalOneSided {
+    pub(crate) fn one_sided_access(&self, nic: NodeId) -> LocalOneSided {
         LocalOneSided {
+            nic,
             node: self.node.clone(),
             page: self.page.clone(),
             peer_memory: self.peer_memory.clone(),
             place: self.place,
-            first: self.first,
+            ranks: self.ranks,
         }
     }
 }
@@ -87,7 +108,7 @@ impl LocalOneSided {
     }
 
     fn place_of(&self, rank: u32) -> Option<usize> {
-        let place = rank.checked_sub(self.first)? as usize;
+        let place = self.ranks.place_of(rank)?;
         (place < self.node.ranks()).then_some(place)
     }
 
@@ -187,9 +208,24 @@ impl LocalOneSided {
     }
 
     /// Takes the update lock of a rank.
-    fn lock(&self, place: usize) -> UpdateLock<'_> {
+    fn lock(&self, place: usize) -> HeldUpdateLock<'_> {
         let pause = || waiting::give_way(&self.page);
-        self.node.update_lock(place, pause)
+        HeldUpdateLock {
+            access: self,
+            lock: Some(self.node.update_lock(place, pause)),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn hold_updates(&self, target: u32, held: impl FnOnce(), then: impl FnOnce()) {
+        let guard = self.lock(self.place_of(target).expect("the target is on this node"));
+        held();
+        let lock = guard.lock.as_ref().expect("it is held");
+        while !lock.is_asked_for() {
+            std::thread::yield_now();
+        }
+        then();
+        drop(guard);
     }
 
     /// Updates at most `N` bytes under the target's lock.

@@ -11,6 +11,7 @@ use super::peer_memory::PeerMemory;
 use super::requests::{LocalRequestId, LocalRequests};
 use super::slots::Slots;
 use crate::data::{PackBuffer, PackBufferPool};
+use bcs_core::job::NodeRanks;
 use bcs_core::job::Settings;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::Matcher;
@@ -29,8 +30,8 @@ pub(crate) struct SmartMap {
     pub(super) page: MachinePage,
     /// This rank's place on its node.
     pub(super) place: usize,
-    /// The world rank at place 0. The ranks of a node are consecutive.
-    pub(super) first: u32,
+    /// The ranks of this node.
+    pub(super) ranks: NodeRanks,
     /// Up to this length a standard send is complete when it has been copied (law 3).
     pub(super) eager_limit: usize,
     /// Whether messages bear marks, as in a checked job.
@@ -77,12 +78,12 @@ pub(crate) struct SmartMap {
 }
 
 impl SmartMap {
-    /// Makes the end of the rank at `place` of its node, whose first rank is `first`.
+    /// Makes the end of the rank at `place` of its node, which has these `ranks`.
     pub(crate) fn new(
         node: NodeMemory,
         memory: NicMemory,
         page: MachinePage,
-        (place, first): (usize, u32),
+        (place, ranks): (usize, NodeRanks),
         peer_memory: PeerMemory,
     ) -> Self {
         let places = node.ranks();
@@ -115,7 +116,7 @@ impl SmartMap {
             memory,
             page,
             place,
-            first,
+            ranks,
             peer_memory,
             node_manager: None,
             alone: false,
@@ -157,11 +158,11 @@ impl SmartMap {
     }
 
     pub(super) fn place_of(&self, rank: u32) -> Option<usize> {
-        let place = rank.checked_sub(self.first)? as usize;
+        let place = self.ranks.place_of(rank)?;
         (place < self.outgoing.len()).then_some(place)
     }
 
     pub(super) fn source(&self, place: usize) -> u32 {
-        self.first + u32::try_from(place).expect("few ranks")
+        self.ranks.rank_at(place)
     }
 }

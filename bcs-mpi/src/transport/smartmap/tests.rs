@@ -7,6 +7,7 @@ use super::{LoanOutcome, QueueHead, SmartMap};
 use crate::data::{ByteRange, DataView, scatter};
 use crate::transport::{OutgoingMessage, PostedSend, RequestOutcome, SendMode};
 use bcs_core::check_bits::CheckBits;
+use bcs_core::job::NodeRanks;
 use bcs_core::limits::{LEAST_SHARED_BYTES, MAX_UNEXPECTED_BYTES, SHARED_CHUNK_BYTES};
 use bcs_core::matching::Pattern;
 use bcs_core::memory::NicMemory;
@@ -38,7 +39,14 @@ impl Node {
             node.process_id(place)
                 .store(std::process::id(), Ordering::Release);
             let memory = NicMemory::private(EAGER).unwrap();
-            let (node, page, here) = (node.clone(), page.clone(), (place, 10));
+            let (node, page, here) = (
+                node.clone(),
+                page.clone(),
+                (
+                    place,
+                    NodeRanks::consecutive(10, u32::try_from(ranks).unwrap()),
+                ),
+            );
             let mut end = SmartMap::new(node, memory, page, here, peer_memory.clone());
             end.eager_up_to(EAGER);
             end

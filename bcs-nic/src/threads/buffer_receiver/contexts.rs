@@ -75,7 +75,9 @@ impl Contexts {
     pub(super) fn new(config: &NodeConfig, quota: Quota) -> Self {
         let ranks = u32::try_from(config.placement.ranks()).expect("limited");
         let group = NicGroup::new((0..ranks).collect(), &config.placement).expect("the world");
-        let local: Vec<u32> = config.ranks.iter().map(|(rank, _)| *rank).collect();
+        // A spare rank is not in it: its world is a context like any other.
+        let local = config.ranks.iter().map(|(rank, _)| *rank);
+        let local: Vec<u32> = local.filter(|&rank| rank < ranks).collect();
         let first = config.bounds.first_collective;
         let mut world = NicCommunicator::new(WORLD.1, group, local.clone(), first);
         world.slot = Some(0);

@@ -1,13 +1,13 @@
 //! The matching tables of a node's ranks.
 
+mod one_sided_ends;
 mod unmatched_operations;
 
-use super::one_sided::{OneSidedOperations, schedule_end};
+use super::one_sided::OneSidedOperations;
 use super::outside_slice::OutsideSliceEnvelopes;
 use super::schedule::{Transfer, TransferSchedule, completion_if_inline};
 use crate::blocks::Envelope;
-use crate::failure::{CorruptPost, NicFailureCause};
-use crate::mail::OperandPiece;
+use crate::failure::NicFailureCause;
 use crate::threads::{NicThreadContext, NodeConfig, TableLeak};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::{NodeId, NodeSet, Placement};
@@ -161,6 +161,7 @@ pub(super) fn signature_of(envelope: &Envelope) -> MessageEnvelope {
 #[derive(Debug)]
 pub(super) struct MatchingTables {
     placement: Arc<Placement>,
+    config: NodeConfig,
     ranks: Vec<RankTables>,
     /// Envelopes matched, by (source node, receiver): total and as last returned.
     credits: BTreeMap<(u16, u32), (u64, u64)>,
@@ -201,6 +202,7 @@ impl MatchingTables {
         let placement = config.placement.clone();
         Self {
             placement,
+            config: config.clone(),
             ranks,
             credits: BTreeMap::new(),
             return_at,
@@ -360,31 +362,6 @@ impl MatchingTables {
         Ok(())
     }
 
-    /// Adds a transfer for the bytes of another rank that a rank wants to get.
-    fn get(
-        &mut self,
-        local: usize,
-        (source, from): (u32, Location),
-        receive: &NicReceive,
-        schedule: &mut TransferSchedule,
-        context: &mut NicThreadContext<'_>,
-    ) -> Result<(), NicFailureCause> {
-        let rank = self.ranks[local].rank;
-        let Some(node) = self.placement.node_of(source) else {
-            let nobody = CorruptPost::NoRank(source);
-            return Err(NicFailureCause::corrupt_post(rank, nobody));
-        };
-        if self.lost.contains(node) {
-            let gone = Completion::failed(RequestFailure::PeerGone);
-            context.out.complete(rank, receive.request, gone);
-            return Ok(());
-        }
-        let transfer = Transfer::get(rank, (node, source), from, receive);
-        let is_far = context.port.other_host_nodes().contains(node);
-        schedule.add(transfer, self.is_elastic && is_far);
-        Ok(())
-    }
-
     /// Receives a message that a matched probe has taken out.
     fn receive_extracted(
         &mut self,
@@ -438,7 +415,8 @@ impl MatchingTables {
 
     /// Counts the waiting messages from outside of the slice by receiver.
     pub(super) fn count_waiting(&mut self, destinations: impl Iterator<Item = u32>) {
-        for table in &mut self.ranks {
+        let served = self.config.served();
+        for table in &mut self.ranks[..served] {
             table.ahead = 0;
         }
         for rank in destinations {
@@ -498,54 +476,6 @@ impl MatchingTables {
             rank: destination,
             full,
         })
-    }
-
-    /// Advances the one-sided operations that wait, by a piece of an operand that has come.
-    pub(super) fn advance_one_sided(
-        &mut self,
-        piece: Option<OperandPiece>,
-        schedule: &mut TransferSchedule,
-        context: &mut NicThreadContext<'_>,
-    ) {
-        match piece {
-            Some(piece) => self.one_sided.take_piece(piece, context),
-            None => self.one_sided.poll(context),
-        }
-        self.end_one_sided(schedule, context);
-    }
-
-    /// Whether one-sided operations wait for locks.
-    pub(super) fn waits_for_lock(&self) -> bool {
-        self.one_sided.waits_for_lock()
-    }
-
-    /// Adds the ends of one-sided operations to the transfers, and wakes targets that wait for what
-    /// has changed.
-    fn end_one_sided(
-        &mut self,
-        schedule: &mut TransferSchedule,
-        context: &mut NicThreadContext<'_>,
-    ) {
-        for (envelope, kind) in self.one_sided.take_happened() {
-            let node = self.placement.node_of(envelope.source);
-            let node = node.expect("checked by BS");
-            self.credit(node, envelope.send.destination);
-            if envelope.send.one_sided.is_some_and(|target| target.wakes)
-                && kind.has_happened()
-                && let Ok(table) = self.receiver_of(&envelope)
-            {
-                table.memory.count_change();
-                context.out.ring(envelope.send.destination);
-            }
-            let is_far = context.port.other_host_nodes().contains(node);
-            schedule_end((&envelope, kind), node, self.is_elastic && is_far, schedule);
-        }
-        let (placement, is_elastic) = (&self.placement, self.is_elastic);
-        self.one_sided.begin_fetches(|envelope| {
-            let node = placement.node_of(envelope.source).expect("checked by BS");
-            let is_far = context.port.other_host_nodes().contains(node);
-            schedule.add(Transfer::operand(node, envelope), is_elastic && is_far)
-        });
     }
 
     /// Cancels a message for its sender. If it has met no receive it is removed, and its sender is
@@ -640,12 +570,13 @@ impl MatchingTables {
             let messages = table.matcher.unexpected_len() + table.extracted.len();
             [table.matcher.posted_len() as u64, messages as u64]
         };
-        let tables = self.ranks.iter().map(of);
+        let tables = self.ranks[..self.config.served()].iter().map(of);
         tables.fold([0, 0], |all, one| [all[0] + one[0], all[1] + one[1]])
     }
 
     pub(super) fn has_probes(&self) -> bool {
-        self.ranks.iter().any(|table| !table.probes.is_empty())
+        let mut tables = self.ranks[..self.config.served()].iter();
+        tables.any(|table| !table.probes.is_empty())
     }
 
     /// Whether a probe matches one of these messages, or the next slice must answer it in any case.
@@ -655,7 +586,7 @@ impl MatchingTables {
                 || table.matcher.probe(probe.pattern).is_some()
                 || ahead.unmatched(table.rank, probe.pattern).is_some()
         };
-        let mut tables = self.ranks.iter();
+        let mut tables = self.ranks[..self.config.served()].iter();
         tables.any(|table| table.probes.iter().any(|probe| waits(table, probe)))
     }
 
@@ -663,7 +594,7 @@ impl MatchingTables {
     /// nothing can come any more.
     pub(super) fn answer_probes(&mut self, context: &mut NicThreadContext<'_>) {
         let (placement, lost) = (&self.placement, self.lost);
-        for table in &mut self.ranks {
+        for table in &mut self.ranks[..self.config.served()] {
             let rank = table.rank;
             let RankTables {
                 matcher,
@@ -699,7 +630,7 @@ impl MatchingTables {
 
     /// Publishes to each rank how many envelopes wait for it (law 2).
     pub(super) fn publish_unexpected(&mut self) {
-        for table in &mut self.ranks {
+        for table in &mut self.ranks[..self.config.served()] {
             // Once a node has died any receive may have to fail, so none may count as alone.
             let unexpected = table.matcher.unexpected_len() as u64
                 + table.ahead
@@ -720,7 +651,7 @@ impl MatchingTables {
         // LONELY: either the rank, which posts and then reads `unexpected`, sees an envelope, or
         // this node, which publishes and then reads the ring, sees the receive.
         fence(Ordering::SeqCst);
-        self.ranks
+        self.ranks[..self.config.served()]
             .iter()
             .any(|table| table.unexpected > 0 && table.memory.tails()[1] != table.ring.position())
     }

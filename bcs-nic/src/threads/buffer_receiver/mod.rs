@@ -294,7 +294,7 @@ impl BufferReceiver {
     /// Takes all posted receives, and matches messages with them.
     fn match_outside_slice(&mut self, context: &mut NicThreadContext<'_>) {
         let before = self.ranks.receives();
-        for local in 0..self.config.ranks.len() {
+        for local in 0..self.config.served() {
             let [_, receives, _] = self.config.ranks[local].1.tails();
             let taken = self
                 .ranks

@@ -401,7 +401,8 @@ impl StrobeSender {
         };
         let at = Microstrobe::address();
         let signal = Some(bcs_core::job::NicThreadId::StrobeReceiver);
-        let ticket = port.xfer_and_signal(&self.nodes, at, strobe.encode().as_bytes(), signal);
+        let words = &strobe.encode()[..Microstrobe::words_among(self.nodes.len())];
+        let ticket = port.xfer_and_signal(&self.nodes, at, words.as_bytes(), signal);
         self.state = StrobeState::Striking(phase, ticket);
     }
 

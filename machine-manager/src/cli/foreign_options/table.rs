@@ -57,10 +57,7 @@ pub(super) const TABLE: &[ForeignOptionRow] = &[
         &["npersocket", "N-per-socket"],
         Instead("ranks are placed on nodes, with --ppn N"),
     ),
-    (
-        &["usize"],
-        Instead("no program here can start further ranks, so leave it out"),
-    ),
+    (&["usize"], Ours("universe-size")),
     // The hosts.
     (&["-H", "host", "hosts"], Hosts),
     (

@@ -1,34 +1,36 @@
 //! The terminal of `bcs mds top`: a view that changes, and that restores the terminal at the end.
 
 use super::view::{Scroll, View};
-use super::{FIGURES, HEADS, TopFigures, TopLine};
+use super::{FIGURES, HEADS, TopFigures};
 use crate::signals::Signals;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::layout::{Alignment, Constraint, Layout};
-use ratatui::style::{Style, Stylize as _};
-use ratatui::text::{Line as Text, Span};
-use ratatui::widgets::{Cell, Paragraph, Row, Table};
-use ratatui::{DefaultTerminal, Frame};
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::style::{Attribute, Print, SetAttribute};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, DisableLineWrap, EnableLineWrap,
+    EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
+};
+use crossterm::{execute, queue};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// The number of lines above those of nodes and ranks: the job, and heads.
-const ABOVE: u16 = 4;
+const ABOVE: usize = 4;
 
 /// The number of lines below them.
-const BELOW: u16 = 1;
+const BELOW: usize = 1;
 
 const KEYS: &str = "arrows, pages, home, end: scroll   q: leave";
 
 /// The widths of the columns with figures.
-const WIDTHS: [u16; FIGURES] = [5, 6, 8, 6, 8, 8, 8];
+const WIDTHS: [usize; FIGURES] = [5, 6, 8, 6, 8, 8, 8];
 
 /// The screen; see the module.
 #[derive(Debug)]
 pub struct Screen {
-    terminal: DefaultTerminal,
     signals: Signals,
     view: View,
 }
@@ -53,12 +55,14 @@ impl Screen {
     /// # Errors
     /// The kernel's error.
     pub fn open() -> io::Result<Self> {
-        let signals = Signals::take_over()?;
-        Ok(Self {
-            terminal: ratatui::try_init()?,
-            signals,
+        let screen = Self {
+            signals: Signals::take_over()?,
             view: View::default(),
-        })
+        };
+        enable_raw_mode()?;
+        // Lines end at the border, however wide their characters are.
+        execute!(io::stdout(), EnterAlternateScreen, DisableLineWrap, Hide)?;
+        Ok(screen)
     }
 
     /// Shows these figures until it is time for others, or one of these events happens; handles
@@ -73,15 +77,13 @@ impl Screen {
         until: Instant,
     ) -> io::Result<ScreenEvent> {
         loop {
-            let view = &mut self.view;
-            self.terminal.draw(|frame| draw(frame, figures, view))?;
+            draw(figures, &mut self.view)?;
             // No descriptor reports what crossterm has already read.
             while event::poll(Duration::ZERO)? {
                 if let Some(woken) = self.heard(event::read()?, figures)? {
                     return Ok(woken);
                 }
-                let view = &mut self.view;
-                self.terminal.draw(|frame| draw(frame, figures, view))?;
+                draw(figures, &mut self.view)?;
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -113,8 +115,7 @@ impl Screen {
         let Event::Key(key) = event else {
             return Ok(None);
         };
-        let size = self.terminal.size()?;
-        let fit = usize::from(size.height.saturating_sub(ABOVE + BELOW));
+        let fit = lines_between(usize::from(size()?.1));
         match what(key) {
             Some(KeyAction::Leave) => return Ok(Some(ScreenEvent::Left)),
             Some(KeyAction::Scroll(how)) => self.view.scroll(how, figures.lines.len(), fit),
@@ -126,7 +127,9 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        // Nobody is left to hear of an error.
+        let _ = execute!(io::stdout(), Show, EnableLineWrap, LeaveAlternateScreen);
+        let _ = disable_raw_mode();
     }
 }
 
@@ -157,55 +160,74 @@ fn what(key: KeyEvent) -> Option<KeyAction> {
     }
 }
 
-fn draw(frame: &mut Frame<'_>, figures: &TopFigures, view: &mut View) {
-    let areas = Layout::vertical([
-        Constraint::Length(ABOVE - 1),
-        Constraint::Min(0),
-        Constraint::Length(BELOW),
-    ]);
-    let [above, middle, below] = areas.areas(frame.area());
-    let fit = usize::from(middle.height.saturating_sub(1));
+/// Returns how many lines of nodes and ranks fit in a terminal of this height.
+fn lines_between(height: usize) -> usize {
+    height.saturating_sub(ABOVE + BELOW)
+}
+
+/// Draws all lines at once, so that the terminal does not flicker.
+fn draw(figures: &TopFigures, view: &mut View) -> io::Result<()> {
+    let lines = compose(figures, view, usize::from(size()?.1));
+    let mut drawn = Vec::new();
+    queue!(drawn, BeginSynchronizedUpdate)?;
+    for (at, (attribute, line)) in (0..).zip(lines) {
+        queue!(
+            drawn,
+            MoveTo(0, at),
+            Clear(ClearType::CurrentLine),
+            SetAttribute(attribute),
+            Print(line),
+            SetAttribute(Attribute::Reset)
+        )?;
+    }
+    queue!(drawn, EndSynchronizedUpdate)?;
+    let mut terminal = io::stdout().lock();
+    terminal.write_all(&drawn)?;
+    terminal.flush()
+}
+
+/// Returns the lines of a terminal of this height, and how each is to look.
+fn compose(figures: &TopFigures, view: &mut View, height: usize) -> Vec<(Attribute, String)> {
+    let fit = lines_between(height);
     view.keep_within(figures.lines.len(), fit);
-    let head = figures.head.iter().map(|line| Text::from(line.as_str()));
-    frame.render_widget(Paragraph::new(head.collect::<Vec<_>>()), above);
+    let heads = row(HEADS.map(str::to_owned));
+    let above = figures
+        .head
+        .iter()
+        .map(|line| (Attribute::Reset, line.clone()));
+    let mut lines: Vec<_> = above.chain([(Attribute::Reverse, heads)]).collect();
     let in_sight = figures.lines.iter().skip(view.first()).take(fit);
-    let mut widths = WIDTHS.map(Constraint::Length).to_vec();
-    widths.push(Constraint::Min(0));
-    let table = Table::new(in_sight.map(row), widths)
-        .header(cells(HEADS.map(str::to_owned)).style(Style::new().reversed()));
-    frame.render_widget(table, middle);
-    let last = figures.lines.len().min(view.first() + fit);
-    let place = format!(
-        "lines {}-{last} of {}   ",
-        view.first() + 1,
-        figures.lines.len()
+    lines.extend(in_sight.map(|line| {
+        let attribute = match line.rank {
+            Some(_) => Attribute::Reset,
+            None => Attribute::Bold,
+        };
+        (attribute, row(line.cells()))
+    }));
+    let all = figures.lines.len();
+    let last = all.min(view.first() + fit);
+    let place = format!("lines {}-{last} of {all}   {KEYS}", view.first() + 1);
+    lines.resize(
+        height.saturating_sub(BELOW),
+        (Attribute::Reset, String::new()),
     );
-    let below_it = Text::from(vec![Span::from(place), Span::from(KEYS).dim()]);
-    frame.render_widget(Paragraph::new(below_it), below);
+    lines.push((Attribute::Dim, place));
+    lines.truncate(height);
+    lines
 }
 
-fn row(line: &TopLine) -> Row<'_> {
-    let style = match line.rank {
-        Some(_) => Style::new(),
-        None => Style::new().bold(),
-    };
-    cells(line.cells()).style(style)
-}
-
-fn cells(cells: [String; 8]) -> Row<'static> {
-    let aligned = |(at, cell): (usize, String)| match at < FIGURES {
-        true => Cell::from(Text::from(cell).alignment(Alignment::Right)),
-        false => Cell::from(cell),
-    };
-    Row::new(cells.into_iter().enumerate().map(aligned))
+/// Joins the cells of a line: figures are aligned to the right.
+fn row(cells: [String; FIGURES + 1]) -> String {
+    let [figures @ .., does] = cells;
+    let aligned = figures.iter().zip(WIDTHS);
+    let aligned = aligned.map(|(figure, width)| format!("{figure:>width$} "));
+    aligned.collect::<String>() + &does
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::top::Rates;
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
+    use crate::live::top::{Rates, TopLine};
 
     fn figures(ranks: u32) -> TopFigures {
         let line = |rank| TopLine {
@@ -220,13 +242,9 @@ mod tests {
         }
     }
 
-    fn drawn(figures: &TopFigures, view: &mut View, height: u16) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(80, height)).unwrap();
-        terminal.draw(|frame| draw(frame, figures, view)).unwrap();
-        let buffer = terminal.backend().buffer();
-        let lines = buffer.content().chunks(80);
-        let text = |line: &[ratatui::buffer::Cell]| line.iter().map(|cell| cell.symbol()).collect();
-        lines.map(text).collect::<Vec<String>>()
+    fn drawn(figures: &TopFigures, view: &mut View, height: usize) -> Vec<String> {
+        let lines = compose(figures, view, height).into_iter();
+        lines.map(|(_, line)| line).collect()
     }
 
     #[test]
@@ -235,7 +253,7 @@ mod tests {
         let mut view = View::default();
         view.scroll(Scroll::Lines(10), 100, 5);
         let lines = drawn(&figures, &mut view, 10);
-        assert!(lines[0].starts_with("a job ") && lines[3].contains(" RANK "));
+        assert!(lines[0] == "a job" && lines[3].contains(" RANK "));
         assert!(lines[4].contains("computes 10"), "{lines:?}");
         assert!(lines[8].contains("computes 14"), "{lines:?}");
         assert!(lines[9].starts_with("lines 11-15 of 100"), "{lines:?}");

@@ -23,14 +23,18 @@ mod offer;
 mod receiving;
 mod sending;
 
+use crate::bcs::DataView;
+use crate::checked::{UsedMemory, UsingCall};
+use crate::mpi::buffer_claims::BufferClaims;
 use crate::mpi::comm::{checked_tag, exhausted};
 use crate::mpi::error::{ErrorClass, Operation, Peer, Result};
 use crate::mpi::request::CompletionKind;
 use crate::mpi::{Buffer, Comm, PROC_NULL, Request, Status};
-use crate::recording::{CallStart, Primitive, RecordedOperation};
+use crate::recording::{CallStart, Primitive, RecordedOperation, Site};
+use bcs_core::lockstep;
 use receiving::{PartitionedReceive, ReceiveOperation};
 use sending::{PartitionedSend, ReadyError, SendOperation};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 /// A partitioned message that can be started again and again.
 #[derive(Debug)]
@@ -39,7 +43,11 @@ pub(super) struct Partitioned {
     /// The call that made it.
     operation: Operation,
     partitions: usize,
+    /// Bytes of an element.
+    element: usize,
     way: PartitionedEnd,
+    /// The parts in use, in a checked job. The started request owns them.
+    claims: Mutex<Weak<BufferClaims>>,
 }
 
 #[derive(Debug)]
@@ -112,7 +120,9 @@ impl Partitioned {
             comm: comm.clone(),
             operation,
             partitions,
+            element: data.datatype().size(),
             way,
+            claims: Mutex::default(),
         })
     }
 
@@ -145,7 +155,9 @@ impl Partitioned {
             comm: comm.clone(),
             operation,
             partitions,
+            element: data.datatype().size(),
             way,
+            claims: Mutex::default(),
         })
     }
 }
@@ -161,10 +173,11 @@ impl Partitioned {
     }
 
     /// Begins the message.
-    pub(super) fn post(&self, begun: CallStart) -> Result<Request> {
+    pub(super) fn post(&self, begun: CallStart, site: Site) -> Result<Request> {
         let mut operation = self.operation;
         operation.call = "MPI_Start";
         self.comm.usable(&operation)?;
+        let claims = self.claim_parts(operation, site)?;
         let endpoint = self.comm.process().endpoint();
         let (primitive, posted, what) = match &self.way {
             PartitionedEnd::Nowhere => {
@@ -191,7 +204,34 @@ impl Partitioned {
             }
         };
         let told = RecordedOperation::started(begun.of(primitive), primitive);
-        Ok(Request::posted(posted, what, &self.comm, &operation, told))
+        let request = Request::posted(posted, what, &self.comm, &operation, told);
+        Ok(request.holding(claims))
+    }
+
+    /// Claims the parts of a receive that starts, in a checked job. A send claims a part when the
+    /// program marks it as ready: until then the program may write it.
+    fn claim_parts(&self, operation: Operation, site: Site) -> Result<Option<Arc<BufferClaims>>> {
+        if !self.comm.process().is_checked() {
+            return Ok(None);
+        }
+        let claims = BufferClaims::none_of(self.comm.process(), operation, site);
+        if let PartitionedEnd::From(receiving) = &self.way {
+            let name = operation.call;
+            for part in 0..self.partitions {
+                let place = receiving.place(part).unwrap_or(DataView::EMPTY);
+                let memory = UsedMemory::writes(place, self.element);
+                claims.add(part, memory, UsingCall { name, site }, false)?;
+            }
+        }
+        *lockstep::lock(&self.claims) = Arc::downgrade(&claims);
+        Ok(Some(claims))
+    }
+
+    /// Returns the parts in use, in a checked job.
+    fn claims(&self) -> Option<Arc<BufferClaims>> {
+        let is_checked = self.comm.process().is_checked();
+        let claims = is_checked.then(|| lockstep::lock(&self.claims).upgrade());
+        claims.flatten()
     }
 
     fn checked(&self, partition: usize, operation: Operation) -> Result<()> {
@@ -204,7 +244,9 @@ impl Partitioned {
     }
 
     /// Marks parts as ready to be sent.
+    #[track_caller]
     fn ready(&self, parts: &[usize], operation: Operation) -> Result<()> {
+        let site = Site::here();
         parts
             .iter()
             .try_for_each(|&part| self.checked(part, operation))?;
@@ -222,7 +264,14 @@ impl Partitioned {
                         return Err(operation.error(ErrorClass::Arg, reason));
                     }
                 }
-                Ok(())
+                let claims = self.claims();
+                let name = operation.call;
+                claims.map_or(Ok(()), |claims| {
+                    parts.iter().try_for_each(|&part| {
+                        let memory = UsedMemory::reads(sending.place(part), self.element);
+                        claims.add(part, memory, UsingCall { name, site }, true)
+                    })
+                })
             }
             PartitionedEnd::From(_) => {
                 Err(operation.error(ErrorClass::Request, "the request receives"))
@@ -236,7 +285,11 @@ impl Partitioned {
         match &self.way {
             PartitionedEnd::Nowhere => Ok(true),
             PartitionedEnd::From(receiving) => {
-                Ok(receiving.arrived(self.comm.process().endpoint(), partition))
+                let arrived = receiving.arrived(self.comm.process().endpoint(), partition);
+                if arrived && let Some(claims) = self.claims() {
+                    claims.release(|part| part == partition);
+                }
+                Ok(arrived)
             }
             PartitionedEnd::To(_) => Err(operation.error(ErrorClass::Request, "the request sends")),
         }
@@ -261,6 +314,7 @@ impl PartitionedMessage {
     /// # Errors
     /// When it is received or was not started, or a part does not exist or was ready before.
     /// Nothing has changed then.
+    #[track_caller]
     pub fn ready(&self, parts: &[usize]) -> Result<()> {
         self.0.ready(parts, Operation::plain("MPI_Pready"))
     }

@@ -164,6 +164,12 @@ impl PartitionedReceive {
         endpoint.bcs_free(Request(OperationId::Transport(asked)), offer);
     }
 
+    /// Returns the memory of a part as the program sees it.
+    pub(super) fn place(&self, part: usize) -> Option<DataView> {
+        let (_, len) = self.cut;
+        self.into.part(part.saturating_mul(len), len)
+    }
+
     /// Begins a start, in which no part has come.
     pub(super) fn start(&self) {
         let mut parts = self.lock();

@@ -152,6 +152,11 @@ impl PartitionedSend {
         }
     }
 
+    /// Returns the memory of a part.
+    pub(super) fn place(&self, part: usize) -> DataView {
+        self.places[part].clone()
+    }
+
     /// Begins a start, in which no part is ready.
     pub(super) fn start(&self) {
         let mut parts = self.lock();

@@ -18,6 +18,7 @@ use super::spare::SpareBuffers;
 use super::{agreement, broadcast, reachability, reduce, short, steps};
 use crate::data::{ByteRange, LONG_BYTES};
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::job::NodeRanks;
 use bcs_core::limits::MAX_SPARE_BYTES;
 use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
@@ -103,9 +104,9 @@ impl PhasedCollective {
         }
         group.tell_all(around, Phase::Entered);
         match self.for_leader {
-            None => agreement::compare(group, around.first)?,
+            None => agreement::compare(group, around.ranks)?,
             // The NICs report earlier errors.
-            Some(_) => agreement::disagreement(group, around.first).map_or(Ok(()), Err)?,
+            Some(_) => agreement::disagreement(group, around.ranks).map_or(Ok(()), Err)?,
         }
         Ok(self.all_have_entered(group, around, spare))
     }
@@ -132,7 +133,7 @@ impl PhasedCollective {
             CollectiveKind::Broadcast { root }
                 if self.for_leader.is_none() && !self.part.output.is_empty() =>
             {
-                let root = group.member_of(root, around.first);
+                let root = group.member_of(root, around.ranks);
                 // SAFETY: only this code writes it.
                 let into = unsafe { self.part.output.part(offset..offset + len).bytes_mut() };
                 let root = &group.members[root].info;
@@ -216,7 +217,7 @@ impl PhasedCollective {
         };
         reachability::of(group.others().all(opens), || match part.kind {
             CollectiveKind::Broadcast { root } => {
-                let root = group.member_of(root, around.first);
+                let root = group.member_of(root, around.ranks);
                 root == group.me || reaches(root)
             }
             _ => group.others().all(reaches),
@@ -247,7 +248,7 @@ impl PhasedCollective {
     ) -> Option<CollectiveResult> {
         loop {
             let look = match self.phase {
-                Phase::Posted if !group.may_enter(around.first) => PhaseOutcome::Waits,
+                Phase::Posted if !group.may_enter(around.ranks) => PhaseOutcome::Waits,
                 Phase::Posted => self.enter(group, around, spare),
                 Phase::Entered => match self.entered(group, around, spare) {
                     Ok(look) => look,
@@ -261,7 +262,7 @@ impl PhasedCollective {
                 Phase::Folded => reduce::copy(self, group, around),
                 Phase::Read => match self.part.kind {
                     CollectiveKind::Broadcast { .. } => broadcast::finish(self, group),
-                    _ => reduce::finish(self, group, around.first),
+                    _ => reduce::finish(self, group, around.ranks),
                 },
                 Phase::Told => unreachable!("a leader tells of collectives of several nodes"),
             };
@@ -280,7 +281,7 @@ fn given_to(leader: usize, group: &mut LocalGroup, around: CollectiveEnvironment
     group.published();
     // With many members, the last to enter has notified the others.
     if !group.is_counted() && group.all_are_there() {
-        let differ = agreement::disagreement(group, around.first).is_some();
+        let differ = agreement::disagreement(group, around.ranks).is_some();
         // There may be no leader then: it depends on the call which member that is.
         group.tell(around, Phase::Entered, (!differ).then_some(leader));
         if differ {
@@ -298,7 +299,7 @@ impl CollectiveMachine for PhasedCollective {
         Some(self.phase)
     }
 
-    fn awaited(&self, group: &LocalGroup, first: u32) -> Option<AwaitedMember> {
+    fn awaited(&self, group: &LocalGroup, ranks: NodeRanks) -> Option<AwaitedMember> {
         let (member, sign) = match self.phase {
             Phase::Posted => (None, AwaitedEvent::AtGate),
             Phase::Entered => (None, AwaitedEvent::There),
@@ -312,7 +313,7 @@ impl CollectiveMachine for PhasedCollective {
                     CollectiveKind::Reduce { root, .. } => root,
                     _ => None,
                 };
-                let root = root.map(|root| group.member_of(root, first));
+                let root = root.map(|root| group.member_of(root, ranks));
                 (root, AwaitedEvent::Step(steps::DONE))
             }
             Phase::Told => return None,

@@ -12,6 +12,7 @@
 use super::group::LocalGroup;
 use super::machine::{CollectiveResult, failed};
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::job::NodeRanks;
 use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::coll_info::{self, Presence};
 use bcs_core::wait_state::{CalledCollective, ConflictingCall};
@@ -21,18 +22,18 @@ use bcs_core::wait_state::{CalledCollective, ConflictingCall};
 /// # Errors
 /// Returns the mismatch that this rank reports, if not all members have made the same call.
 #[inline]
-pub(super) fn compare(group: &mut LocalGroup, first: u32) -> Result<(), ConflictingCall> {
+pub(super) fn compare(group: &mut LocalGroup, ranks: NodeRanks) -> Result<(), ConflictingCall> {
     let number = group.number;
     // The gate need not compare these any more.
-    compare_at_gate(group, coll_info::gate_before(number), first);
+    compare_at_gate(group, coll_info::gate_before(number), ranks);
     let compared = group.compare_to(number);
     if group.digests_agree(number) {
         return Ok(());
     }
-    match of_number(group, number, first) {
+    match of_number(group, number, ranks) {
         Some(against) => Err(against),
         None => {
-            object_to_earlier(group, (compared, number), first);
+            object_to_earlier(group, (compared, number), ranks);
             Ok(())
         }
     }
@@ -46,7 +47,7 @@ pub(super) fn compare(group: &mut LocalGroup, first: u32) -> Result<(), Conflict
 pub(super) fn compare_with(
     group: &mut LocalGroup,
     member: usize,
-    first: u32,
+    ranks: NodeRanks,
 ) -> Result<(), ConflictingCall> {
     let number = group.number;
     let (other, own) = (&group.members[member].info, group.own());
@@ -54,38 +55,38 @@ pub(super) fn compare_with(
         return Ok(());
     }
     group.compare_to(number);
-    Err(objection(group, number, member, first))
+    Err(objection(group, number, member, ranks))
 }
 
 /// Compares the calls when all have entered a gate. This may have been done before.
 #[inline]
-pub(super) fn compare_at_gate(group: &mut LocalGroup, gate: u64, first: u32) {
+pub(super) fn compare_at_gate(group: &mut LocalGroup, gate: u64, ranks: NodeRanks) {
     if group.compared() >= gate {
         return;
     }
     let compared = group.compare_to(gate);
     if !group.digests_agree(gate) {
-        object_to_earlier(group, (compared, gate), first);
+        object_to_earlier(group, (compared, gate), ranks);
     }
 }
 
 /// Returns the mismatch that this rank's NIC reports, if not all members of a node have made the
 /// same call. All have entered.
-pub(super) fn disagreement(group: &LocalGroup, first: u32) -> Option<ConflictingCall> {
+pub(super) fn disagreement(group: &LocalGroup, ranks: NodeRanks) -> Option<ConflictingCall> {
     let number = group.number;
     if group.digests_agree(number) {
         return None;
     }
-    of_number(group, number, first)
+    of_number(group, number, ranks)
 }
 
 /// Finds the first collective that was not the same at all members and was not yet reported to this
 /// rank. It is reported when the current one is over.
 #[cold]
-fn object_to_earlier(group: &mut LocalGroup, (compared, number): (u64, u64), first: u32) {
+fn object_to_earlier(group: &mut LocalGroup, (compared, number): (u64, u64), ranks: NodeRanks) {
     let numbers = coll_info::digested(number).chain([number]);
     let since = numbers.filter(|&earlier| earlier > compared);
-    let mut against = since.filter_map(|earlier| of_number(group, earlier, first));
+    let mut against = since.filter_map(|earlier| of_number(group, earlier, ranks));
     if let Some(against) = against.find(|against| !against.called.is_invalid()) {
         group.object(against);
     }
@@ -96,7 +97,7 @@ fn object_to_earlier(group: &mut LocalGroup, (compared, number): (u64, u64), fir
 /// call of the first member, and the others get the differing one. All members get the same result,
 /// as long as all calls are in their records.
 #[cold]
-fn of_number(group: &LocalGroup, number: u64, first: u32) -> Option<ConflictingCall> {
+fn of_number(group: &LocalGroup, number: u64, ranks: NodeRanks) -> Option<ConflictingCall> {
     let called = |member: usize| {
         let info = &group.members[member].info;
         (info.presence(number) == Presence::Present).then(|| info.call(number))
@@ -116,11 +117,11 @@ fn of_number(group: &LocalGroup, number: u64, first: u32) -> Option<ConflictingC
     };
     let with_odd = called(group.me) == called(odd);
     let against = if with_odd { leading } else { odd };
-    Some(objection(group, number, against, first))
+    Some(objection(group, number, against, ranks))
 }
 
-fn objection(group: &LocalGroup, number: u64, against: usize, first: u32) -> ConflictingCall {
-    let rank = group.rank_of(against, first);
+fn objection(group: &LocalGroup, number: u64, against: usize, ranks: NodeRanks) -> ConflictingCall {
+    let rank = group.rank_of(against, ranks);
     let [packed, bytes] = group.members[against].info.call(number);
     // An invalid call was written by the rank that caused the error, and that rank is reported.
     let called = match CalledCollective::unpack(packed) {

@@ -18,7 +18,7 @@ pub(super) fn begin(
 ) -> PhaseOutcome {
     let bytes = collective.part.bytes;
     debug_assert!(bytes > PAYLOAD_BYTES);
-    let root = group.member_of(root, around.first);
+    let root = group.member_of(root, around.ranks);
     if root == group.me {
         group.look_anew();
         return PhaseOutcome::Continue(Phase::Read);

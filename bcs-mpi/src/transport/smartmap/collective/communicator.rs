@@ -5,6 +5,7 @@ use super::machine::CollectiveMachine;
 use super::queue::CollectiveQueue;
 use super::spare::SpareBuffers;
 use crate::transport::smartmap::requests::LocalRequestId;
+use bcs_core::job::NodeRanks;
 use std::fmt;
 
 /// A communicator.
@@ -16,7 +17,7 @@ pub(in crate::transport::smartmap) enum LocalCommunicator {
 
 /// Makes a collective of a detached communicator when it is returned.
 type MakeCollective =
-    Box<dyn FnOnce(&LocalGroup, u32, &mut SpareBuffers) -> Box<dyn CollectiveMachine> + Send>;
+    Box<dyn FnOnce(&LocalGroup, NodeRanks, &mut SpareBuffers) -> Box<dyn CollectiveMachine> + Send>;
 
 /// The state of a communicator while it is detached.
 pub(in crate::transport::smartmap) struct DetachedState {
@@ -65,15 +66,15 @@ impl LocalCommunicator {
     pub(in crate::transport::smartmap) fn post(
         &mut self,
         request: LocalRequestId,
-        first: u32,
+        ranks: NodeRanks,
         spare: &mut SpareBuffers,
-        make: impl FnOnce(&LocalGroup, u32, &mut SpareBuffers) -> Box<dyn CollectiveMachine>
+        make: impl FnOnce(&LocalGroup, NodeRanks, &mut SpareBuffers) -> Box<dyn CollectiveMachine>
         + Send
         + 'static,
     ) {
         match self {
             Self::Attached(queue) => {
-                let posted = make(&queue.group, first, spare);
+                let posted = make(&queue.group, ranks, spare);
                 queue.post(request, posted);
             }
             Self::Detached(away) => away.posted.push((request, Box::new(make))),

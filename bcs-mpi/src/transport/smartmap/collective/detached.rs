@@ -14,6 +14,7 @@ use super::queue::CollectiveQueue;
 use super::spare::SpareBuffers;
 use crate::transport::smartmap::messages::copier::Copier;
 use crate::transport::smartmap::requests::LocalRequestId;
+use bcs_core::job::NodeRanks;
 use std::sync::atomic::Ordering;
 
 /// A detached communicator, with the thread that advances its collectives.
@@ -24,8 +25,8 @@ pub(crate) struct DetachedCommunicator {
     pub(in crate::transport::smartmap) spare: SpareBuffers,
     pub(in crate::transport::smartmap) last_direction: LastDirection,
     pub(in crate::transport::smartmap) copier: Copier,
-    /// The world rank at place 0.
-    pub(in crate::transport::smartmap) first: u32,
+    /// The ranks of this node.
+    pub(in crate::transport::smartmap) ranks: NodeRanks,
     /// How often it polls.
     pub(in crate::transport::smartmap) looks: u32,
     pub(in crate::transport::smartmap) listens: bool,
@@ -51,7 +52,7 @@ impl DetachedCommunicator {
             page,
             peer_memory,
             last_direction: &self.last_direction,
-            first: self.first,
+            ranks: self.ranks,
         };
         let ended = &mut self.ended;
         for look in 1..=self.looks {

@@ -2,6 +2,7 @@
 
 use super::direction::LastDirection;
 use crate::transport::smartmap::peer_memory::PeerMemory;
+use bcs_core::job::NodeRanks;
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::wake::MachinePage;
 
@@ -12,6 +13,6 @@ pub(in crate::transport::smartmap) struct CollectiveEnvironment<'a> {
     pub(in crate::transport::smartmap) page: &'a MachinePage,
     pub(in crate::transport::smartmap) peer_memory: &'a PeerMemory,
     pub(in crate::transport::smartmap) last_direction: &'a LastDirection,
-    /// The world rank at place 0.
-    pub(in crate::transport::smartmap) first: u32,
+    /// The ranks of this node.
+    pub(in crate::transport::smartmap) ranks: NodeRanks,
 }

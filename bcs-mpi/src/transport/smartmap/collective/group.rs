@@ -3,8 +3,10 @@
 use super::environment::CollectiveEnvironment;
 use super::member::{Member, MemberRecord};
 use super::phase::Phase;
+use bcs_core::job::NodeRanks;
+use bcs_core::limits::{LEAST_DIVIDED_BYTES, LEAST_DIVIDING_MEMBERS};
 use bcs_core::smartmap::NodeMemory;
-use bcs_core::smartmap::coll_info::{self, Presence, TallyRelease};
+use bcs_core::smartmap::coll_info::{self, INLINE_BYTES, Presence, TallyRelease};
 use bcs_core::wait_state::ConflictingCall;
 use std::sync::Arc;
 
@@ -45,6 +47,9 @@ pub(in crate::transport::smartmap) struct LocalGroup {
     pub(super) open: bool,
     /// Whether the root folds long reductions alone.
     pub(in crate::transport::smartmap) serial: bool,
+    /// The bytes of all contributions together from which on the members divide a short reduction
+    /// to all, if they do. All members know the same.
+    pub(in crate::transport::smartmap) least_divided: Option<usize>,
     /// Whether the tally shows which members have entered.
     pub(super) counted: bool,
     suspect: Option<usize>,
@@ -86,8 +91,24 @@ impl LocalGroup {
             listening: None,
             open: false,
             serial: false,
+            least_divided: None,
             suspect: None,
         })
+    }
+
+    /// Has the members divide the longer ones of the short reductions if each has a core, and if
+    /// they are many. If they are few, to read all contributions takes less time than another
+    /// synchronization.
+    pub(in crate::transport::smartmap) fn divide(&mut self, has_cores: bool) {
+        let divides = has_cores && self.members.len() >= LEAST_DIVIDING_MEMBERS;
+        self.least_divided = divides.then_some(LEAST_DIVIDED_BYTES);
+    }
+
+    /// Returns whether the members divide a short reduction to all of this many bytes.
+    #[inline]
+    pub(super) fn divides(&self, bytes: usize) -> bool {
+        let least = self.least_divided;
+        bytes > INLINE_BYTES && least.is_some_and(|least| bytes * self.members.len() >= least)
     }
 
     /// Returns all members but this one, from the next one on, so that not all read the memory of
@@ -249,23 +270,22 @@ impl LocalGroup {
         true
     }
 
-    /// Returns which member a root is, given its world rank relative to that of place 0. An invalid
+    /// Returns which member a root is, given its world rank. An invalid
     /// root is found before anything is posted.
-    pub(in crate::transport::smartmap) fn member_of(&self, root: u32, first: u32) -> usize {
-        self.find(root, first).expect("a root is a member")
+    pub(in crate::transport::smartmap) fn member_of(&self, root: u32, ranks: NodeRanks) -> usize {
+        self.find(root, ranks).expect("a root is a member")
     }
 
     /// Returns which member a world rank is.
-    pub(super) fn find(&self, rank: u32, first: u32) -> Option<usize> {
-        let place = rank.wrapping_sub(first) as usize;
-        let found = self.at_places.get(place).copied();
+    pub(super) fn find(&self, rank: u32, ranks: NodeRanks) -> Option<usize> {
+        let found = self.at_places.get(ranks.place_of(rank)?).copied();
         let found = found.filter(|&member| (member as usize) < self.members.len());
         found.map(|member| member as usize)
     }
 
     /// Returns the world rank of a member.
-    pub(super) fn rank_of(&self, member: usize, first: u32) -> u32 {
-        first + u32::try_from(self.members[member].place).expect("places are few")
+    pub(super) fn rank_of(&self, member: usize, ranks: NodeRanks) -> u32 {
+        ranks.rank_at(self.members[member].place)
     }
 
     /// Returns whether all members have entered the collective that this rank is in.

@@ -41,6 +41,7 @@ use crate::data::{ByteRange, DataView, LONG_BYTES};
 use crate::steps::CollectiveArguments;
 use crate::transport::RequestOutcome;
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::job::NodeRanks;
 use bcs_core::limits::MAX_SPARE_BYTES;
 use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
@@ -88,7 +89,7 @@ impl HierarchicalCollective {
     pub(in crate::transport::smartmap) fn new(
         (whole, number): (CollectiveArguments, CollectiveNumber),
         group: &LocalGroup,
-        first: u32,
+        ranks: NodeRanks,
         room: &mut Vec<u8>,
     ) -> Self {
         let root = match whole.kind {
@@ -96,9 +97,9 @@ impl HierarchicalCollective {
             CollectiveKind::Reduce { root, .. } => root,
             _ => None,
         };
-        let leader = root.and_then(|root| group.find(root, first)).unwrap_or(0);
+        let leader = root.and_then(|root| group.find(root, ranks)).unwrap_or(0);
         let leads = leader == group.me;
-        let rank = group.rank_of(leader, first);
+        let rank = group.rank_of(leader, ranks);
         let (mut data, mut own_room) = (ByteRange::EMPTY, Vec::new());
         let part = match whole.kind {
             CollectiveKind::Broadcast { .. } => {
@@ -188,7 +189,7 @@ impl HierarchicalCollective {
         // On the root's node the data of a broadcast are there already. They are copied while the
         // NICs send them to the others.
         let root = match self.whole.kind {
-            CollectiveKind::Broadcast { root } => group.find(root, around.first),
+            CollectiveKind::Broadcast { root } => group.find(root, around.ranks),
             _ => None,
         };
         let copied = root.is_some() && self.on_node.is_in_memory();
@@ -272,7 +273,7 @@ impl HierarchicalCollective {
             if agreed || !group.all_are_there() {
                 return PhaseOutcome::Waits;
             }
-            if disagreement(group, around.first).is_some() {
+            if disagreement(group, around.ranks).is_some() {
                 return self.leave(group, around);
             }
             let agreed = true;
@@ -310,7 +311,7 @@ impl HierarchicalCollective {
         around: CollectiveEnvironment<'_>,
     ) -> PhaseOutcome<HierarchicalStage> {
         let leads = self.leader == group.me;
-        let root = group.rank_of(self.leader, around.first);
+        let root = group.rank_of(self.leader, around.ranks);
         self.on_node.broadcast_in_parts(CollectiveArguments {
             kind: CollectiveKind::Broadcast { root },
             bytes: self.whole.bytes,
@@ -385,10 +386,10 @@ impl CollectiveMachine for HierarchicalCollective {
         }
     }
 
-    fn awaited(&self, group: &LocalGroup, first: u32) -> Option<AwaitedMember> {
+    fn awaited(&self, group: &LocalGroup, ranks: NodeRanks) -> Option<AwaitedMember> {
         match self.stage {
             HierarchicalStage::Node | HierarchicalStage::Parts => {
-                self.on_node.awaited(group, first)
+                self.on_node.awaited(group, ranks)
             }
             HierarchicalStage::Nic { .. } => None,
             HierarchicalStage::Told { .. } => {

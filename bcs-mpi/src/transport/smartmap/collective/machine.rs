@@ -7,6 +7,7 @@ use super::nic_order::NicOrder;
 use super::phase::Phase;
 use super::spare::SpareBuffers;
 use crate::transport::RequestOutcome;
+use bcs_core::job::NodeRanks;
 use bcs_core::request::RequestFailure;
 use std::fmt::Debug;
 
@@ -50,7 +51,7 @@ pub(in crate::transport::smartmap) trait CollectiveMachine:
     fn listens_for(&self) -> Option<Phase>;
 
     /// Returns what a rank waits for that has gone as far as possible.
-    fn awaited(&self, group: &LocalGroup, first: u32) -> Option<AwaitedMember>;
+    fn awaited(&self, group: &LocalGroup, ranks: NodeRanks) -> Option<AwaitedMember>;
 
     /// Takes the order for this rank's NIC, once.
     fn take_order(&mut self) -> Option<NicOrder> {

@@ -25,7 +25,7 @@ impl LocalGroup {
             .fetch(around.node, place, location, into, 0..into.len());
         fetched.map_err(|_| {
             let takes = own_memory::is_writable(into, into.len());
-            self.rank_of(if takes { member } else { self.me }, around.first)
+            self.rank_of(if takes { member } else { self.me }, around.ranks)
         })
     }
 

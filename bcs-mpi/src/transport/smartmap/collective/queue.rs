@@ -9,6 +9,7 @@ use super::nic_order::NicOrder;
 use super::spare::SpareBuffers;
 use crate::transport::RequestOutcome;
 use crate::transport::smartmap::requests::LocalRequestId;
+use bcs_core::job::NodeRanks;
 use std::collections::VecDeque;
 
 /// The collectives of a communicator that are not over.
@@ -79,8 +80,11 @@ impl CollectiveQueue {
     }
 
     /// Returns what the first of them waits for.
-    pub(in crate::transport::smartmap) fn awaited(&self, first: u32) -> Option<AwaitedMember> {
-        self.posted.front()?.1.awaited(&self.group, first)
+    pub(in crate::transport::smartmap) fn awaited(
+        &self,
+        ranks: NodeRanks,
+    ) -> Option<AwaitedMember> {
+        self.posted.front()?.1.awaited(&self.group, ranks)
     }
 
     /// Advances as far as possible, up to a long one, unless that is wanted. A rank that does not

@@ -31,6 +31,7 @@ use super::steps;
 use crate::data::{self, ByteRange};
 use crate::steps::CollectiveArguments;
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::job::NodeRanks;
 use bcs_core::limits::FOLDED_CHUNK_BYTES;
 use bcs_core::reduction::arithmetic::{self, Contributions};
 use bcs_core::reduction::{Datatype, Op};
@@ -49,11 +50,11 @@ struct Reduction {
 }
 
 impl Reduction {
-    fn of(part: &CollectiveArguments, group: &LocalGroup, first: u32) -> Self {
+    fn of(part: &CollectiveArguments, group: &LocalGroup, ranks: NodeRanks) -> Self {
         let CollectiveKind::Reduce { root, op, datatype } = part.kind else {
             unreachable!("only reductions are folded");
         };
-        let root = root.map(|root| group.member_of(root, first));
+        let root = root.map(|root| group.member_of(root, ranks));
         Self { op, datatype, root }
     }
 
@@ -127,7 +128,7 @@ pub(super) fn begin(
     around: CollectiveEnvironment<'_>,
     spare: &mut SpareBuffers,
 ) -> PhaseOutcome {
-    let reduction = Reduction::of(&collective.part, group, around.first);
+    let reduction = Reduction::of(&collective.part, group, around.ranks);
     collective.copied = 0;
     collective.direction = around.last_direction.turn(collective.part.bytes as u64);
     let placed = fold(collective, &reduction, group, around, spare);
@@ -156,7 +157,7 @@ pub(super) fn copy(
     group: &mut LocalGroup,
     around: CollectiveEnvironment<'_>,
 ) -> PhaseOutcome {
-    let reduction = Reduction::of(&collective.part, group, around.first);
+    let reduction = Reduction::of(&collective.part, group, around.ranks);
     let (number, members) = (group.number, group.members.len());
     let output = collective.part.output;
     for member in group.others().skip(collective.copied) {
@@ -203,9 +204,9 @@ pub(super) fn copy(
 pub(super) fn finish(
     collective: &mut PhasedCollective,
     group: &mut LocalGroup,
-    first: u32,
+    ranks: NodeRanks,
 ) -> PhaseOutcome {
-    let reduction = Reduction::of(&collective.part, group, first);
+    let reduction = Reduction::of(&collective.part, group, ranks);
     match reduction.root {
         Some(root) => match group.members[root].info.step(group.number) {
             step if step < steps::DONE => return PhaseOutcome::Waits,

@@ -38,6 +38,7 @@ proptest! {
         memory in 0..4,
         serial: bool,
         counted: bool,
+        divided: bool,
     ) {
         let peer_memory = match memory {
             0 => PeerMemory::CLOSED,
@@ -56,6 +57,7 @@ proptest! {
         }
         node.fold_serially(serial);
         node.count(counted);
+        node.divide(divided);
         let steps: Vec<Step> = calls
             .into_iter()
             .map(|(kind, root, length, in_place)| step(kind, root, length, in_place, &members))
@@ -77,10 +79,12 @@ proptest! {
         choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..600),
         ranks in 2_usize..5,
         counted: bool,
+        divided: bool,
     ) {
         let members: Vec<u32> = (FIRST..).take(ranks).collect();
         let mut node = Node::new(ranks, members.clone(), &PeerMemory::open());
         node.count(counted);
+        node.divide(divided);
         // Rooted ones are the more interesting.
         let kind = |kind: u8| if kind < 4 { kind } else { 1 + kind % 2 };
         let steps: Vec<Step> = calls
@@ -99,10 +103,12 @@ proptest! {
         choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..400),
         ranks in 2_usize..5,
         counted: bool,
+        divided: bool,
     ) {
         let members: Vec<u32> = (FIRST..).take(ranks).collect();
         let mut node = Node::new(ranks, members.clone(), &PeerMemory::open());
         node.count(counted);
+        node.divide(divided);
         let of = |(kind, root, length)| step(kind, root, length, false, &members);
         let mut steps: Vec<Step> = calls.into_iter().map(of).collect();
         let (astray, at, odd) = (astray % ranks, at % steps.len(), of(odd));

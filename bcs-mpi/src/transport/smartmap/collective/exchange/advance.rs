@@ -15,6 +15,7 @@ use crate::transport::smartmap::collective::member::MemberRecord;
 use crate::transport::smartmap::collective::phase::{Phase, PhaseOutcome};
 use crate::transport::smartmap::collective::spare::SpareBuffers;
 use crate::transport::smartmap::collective::{agreement, reachability, steps};
+use bcs_core::job::NodeRanks;
 use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
@@ -203,7 +204,7 @@ impl ExchangeMachine {
         if self.in_memory && takers.any(|member| lacks(&member)) {
             let giver = Giver::of(group, me);
             if !self.exchange.gives.are_there(giver) {
-                self.fetched(Err(group.rank_of(me, around.first)));
+                self.fetched(Err(group.rank_of(me, around.ranks)));
             }
         }
         PhaseOutcome::Over
@@ -219,7 +220,7 @@ impl CollectiveMachine for ExchangeMachine {
         Some(self.phase)
     }
 
-    fn awaited(&self, group: &LocalGroup, _: u32) -> Option<AwaitedMember> {
+    fn awaited(&self, group: &LocalGroup, _: NodeRanks) -> Option<AwaitedMember> {
         let sign = match self.phase {
             // No part of an exchange goes to other nodes.
             Phase::Told => return None,
@@ -239,7 +240,7 @@ impl CollectiveMachine for ExchangeMachine {
     ) -> Option<CollectiveResult> {
         loop {
             let look = match self.phase {
-                Phase::Posted if !group.may_enter(around.first) => PhaseOutcome::Waits,
+                Phase::Posted if !group.may_enter(around.ranks) => PhaseOutcome::Waits,
                 Phase::Posted => {
                     self.enter(group, around);
                     PhaseOutcome::Continue(Phase::Entered)
@@ -247,7 +248,7 @@ impl CollectiveMachine for ExchangeMachine {
                 Phase::Entered if !group.all_are_there() => PhaseOutcome::Waits,
                 Phase::Entered => {
                     group.tell_all(around, Phase::Entered);
-                    if let Err(against) = agreement::compare(group, around.first) {
+                    if let Err(against) = agreement::compare(group, around.ranks) {
                         return Some(agreement::mismatch(&against));
                     }
                     self.all_have_entered(group, around)

@@ -60,7 +60,7 @@ impl ExchangeMachine {
             TakenBlocks::Rounds(rounds) => {
                 parts.rounds = rounds;
                 let receives = parts.rounds.iter().flat_map(|round| &round.receives);
-                let giver = |rank: u32| group.member_of(rank, around.first);
+                let giver = |rank: u32| group.member_of(rank, around.ranks);
                 if parts.rounds.len() == 1 {
                     let wanted = receives.map(|(rank, into)| (giver(*rank), into.clone()));
                     let wanted = wanted.collect();

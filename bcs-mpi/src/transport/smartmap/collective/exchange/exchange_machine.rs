@@ -9,6 +9,7 @@ use crate::transport::smartmap::collective::environment::CollectiveEnvironment;
 use crate::transport::smartmap::collective::group::LocalGroup;
 use crate::transport::smartmap::collective::machine::{CollectiveResult, failed};
 use crate::transport::smartmap::collective::phase::Phase;
+use bcs_core::job::NodeRanks;
 use bcs_core::request::RequestFailure;
 use bcs_core::wait_state::CalledCollective;
 
@@ -32,17 +33,17 @@ pub(in crate::transport::smartmap) struct ExchangeMachine {
 
 impl ExchangeMachine {
     /// Makes an exchange on a communicator. The root is a world rank; the one at place 0 is the
-    /// `first`.
+    /// `ranks`.
     #[inline]
     pub(in crate::transport::smartmap) fn new(
         exchange: LocalExchange,
         group: &LocalGroup,
-        first: u32,
+        ranks: NodeRanks,
     ) -> Self {
         let CalledCollective::Messages(what, root) = exchange.called else {
             unreachable!("what the NICs do is no exchange");
         };
-        let root = root.map(|root| group.member_of(root, first));
+        let root = root.map(|root| group.member_of(root, ranks));
         let takes_long = exchange.takes_long(group.me, group.members.len());
         Self {
             takes_long,
@@ -74,7 +75,7 @@ impl ExchangeMachine {
         if self.ended.is_ok() {
             self.ended = Err(Box::new(RequestOutcome {
                 failure,
-                source: group.rank_of(giver, around.first),
+                source: group.rank_of(giver, around.ranks),
                 len,
                 expected: Some(expected as u64),
                 ..RequestOutcome::default()

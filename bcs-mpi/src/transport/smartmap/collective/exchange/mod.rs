@@ -26,8 +26,9 @@
 //! any number of rounds while the exchange is open, because its givers wait anyway.
 //!
 //! Exchanges among the neighbours of a topology use messages, because otherwise a rank would wait
-//! for all members instead of its neighbours. So do those between two groups, and those with more
-//! members than fit in the table of a record ([`MAX_MEMBERS`]).
+//! for all members instead of its neighbours. So do those between two groups, and those in which a
+//! member gives each other one its own block, if there are more members than fit in the table of a
+//! record ([`MAX_MEMBERS`]). Gathers and allgathers need no table: a member gives all the same.
 //!
 //! | | file |
 //! |---|---|

@@ -26,7 +26,7 @@ impl ExchangeMachine {
         };
         for round in rounds {
             for (rank, into) in round.receives {
-                let giver = group.member_of(rank, around.first);
+                let giver = group.member_of(rank, around.ranks);
                 self.take(group, around, giver, &into)?;
             }
             for local in round.then {

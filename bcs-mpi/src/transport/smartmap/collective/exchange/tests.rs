@@ -4,7 +4,8 @@
 
 use super::flow::Flow;
 use super::local_exchange::{GivenBlocks, LocalExchange, TakenBlocks};
-use super::offered_block::MAX_LAID_BYTES;
+use super::offered_block::{MAX_LAID_BYTES, MAX_MEMBERS};
+
 use crate::data::{ByteRange, DataView, DataViews, EvenBlocks, Scratch};
 use crate::steps::{LocalStep, Round};
 use crate::transport::smartmap::SmartMap;
@@ -326,6 +327,24 @@ fn all_kinds_and_lengths_among_all_numbers_of_members() {
             let steps: Vec<Step> = (0..8 * LENGTHS.len()).map(step).collect();
             run(&mut node, &steps, &[]);
         }
+    }
+}
+
+/// A member that gives all others the same needs no table, so it may have any number of them.
+#[test]
+fn gathers_and_allgathers_have_more_members_than_a_table_has_entries() {
+    for kind in [Kind::Gather, Kind::Allgather] {
+        assert!(kind.gives_the_same());
+        let ranks = MAX_MEMBERS + 3;
+        let mut node = Node::new(ranks, members(ranks, 2), &PeerMemory::open());
+        let step = |length: usize| Step {
+            kind,
+            root: 5,
+            length,
+            uneven: length == 3,
+            takes: 0,
+        };
+        run(&mut node, &[step(0), step(2), step(3)], &[]);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::transport::smartmap::peer_memory::PeerMemory;
 use crate::transport::smartmap::requests::LocalRequestId;
 use crate::transport::{Blocking, PostedSend as Progress, RequestOutcome, TooManyRequests};
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::job::NodeRanks;
 use bcs_core::memory::NicMemory;
 use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
 use bcs_core::reduction::{Datatype, Op};
@@ -61,7 +62,10 @@ impl Node {
             node.process_id(place)
                 .store(std::process::id(), Ordering::Release);
             let memory = NicMemory::private(4096).unwrap();
-            let here = (place, FIRST);
+            let here = (
+                place,
+                NodeRanks::consecutive(FIRST, u32::try_from(ranks).unwrap()),
+            );
             let mut end = SmartMap::new(
                 node.clone(),
                 memory,
@@ -102,6 +106,13 @@ impl Node {
     /// Makes the members use the tally, as if they were many.
     pub(in crate::transport::smartmap::collective) fn count(&mut self, counted: bool) {
         self.open_groups().for_each(|group| group.counted = counted);
+    }
+
+    /// Makes the members divide all short reductions to all that do not fit their areas.
+    pub(in crate::transport::smartmap::collective) fn divide(&mut self, divided: bool) {
+        let least = divided.then_some(0);
+        self.open_groups()
+            .for_each(|group| group.least_divided = least);
     }
 
     /// Makes a node whose `members` are the local ones of a larger communicator.
