@@ -43,6 +43,11 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+/// The time that the other ranks have to print their errors when a rank has exited with one. A rank
+/// that learns of an error from another one may be a few milliseconds faster than that one; on a
+/// crowded machine it may be a turn of the scheduler for each process.
+const ERRORS_OF_OTHERS: Duration = Duration::from_millis(200);
+
 /// A running job.
 #[derive(Debug)]
 pub struct Dispatcher {
@@ -783,6 +788,10 @@ impl Dispatcher {
             Action::Finish => {
                 self.timeout = None;
                 self.tell_all(&ToManager::Finish);
+            }
+            Action::AwaitErrors => {
+                self.lookout = None;
+                self.deadline = Some(Instant::now() + ERRORS_OF_OTHERS);
             }
             Action::Terminate => {
                 self.door.iter_mut().for_each(ControlSocket::job_ends);

@@ -6,7 +6,14 @@
 //!      │ failure, signal, timeout              │ the same              │ failure, signal
 //!      ▼                                       ▼                       ▼
 //!   Ending ── signal, or deadline ──► Killed   Ending                  Ending
+//!      ▲
+//!      │ another failure, signal, deadline
+//!   Failing ◄── a rank exits with an error ── Running
 //! ```
+//!
+//! **Failing.** A rank that exits with an error may have learned of this error from another rank,
+//! which knows the cause and is about to print it. So the other ranks have a moment before they are
+//! ended.
 //!
 //! While the job is quiescing, the NICs take what ranks have posted at their end. If we stopped
 //! them before that, one after the other, a message could be in flight from a running NIC to a
@@ -54,6 +61,8 @@ pub enum Action {
     Quiesce,
     /// Tell node managers that nothing moves any more.
     Finish,
+    /// Set a short deadline, until which the other ranks may print what they know.
+    AwaitErrors,
     /// Tell node managers to end their ranks, and set the deadline.
     Terminate,
     /// Tell node managers to pass a signal on to their ranks.
@@ -67,6 +76,7 @@ enum JobPhase {
     Running,
     Quiescing,
     Finishing,
+    Failing,
     Ending,
     Killed,
 }
@@ -141,24 +151,44 @@ impl JobControl {
             }
             JobEvent::UserSignal(_) => Action::Nothing,
             JobEvent::Signal(signal) => self.end(Verdict::Signal(signal)),
+            JobEvent::Deadline if self.phase == JobPhase::Failing => {
+                self.phase = JobPhase::Ending;
+                Action::Terminate
+            }
             JobEvent::Deadline => Action::Nothing,
         }
     }
 
     fn end(&mut self, verdict: Verdict) -> Action {
         match self.phase {
+            JobPhase::Running if verdict.is_exit() => {
+                self.phase = JobPhase::Failing;
+                self.verdict = Some(verdict);
+                Action::AwaitErrors
+            }
             JobPhase::Running | JobPhase::Quiescing | JobPhase::Finishing => {
                 self.phase = JobPhase::Ending;
                 self.verdict = Some(verdict);
                 Action::Terminate
             }
+            JobPhase::Failing if verdict.is_exit() => Action::Nothing,
+            JobPhase::Failing => {
+                self.phase = JobPhase::Ending;
+                self.replace_by(verdict);
+                Action::Terminate
+            }
             JobPhase::Ending | JobPhase::Killed => {
-                let explained = self.verdict.as_ref().is_some_and(Verdict::is_own_error);
-                if explained && verdict.is_death() {
-                    self.verdict = Some(verdict);
-                }
+                self.replace_by(verdict);
                 Action::Nothing
             }
+        }
+    }
+
+    /// Replaces a rank's own error by a death, which explains it.
+    fn replace_by(&mut self, verdict: Verdict) {
+        let explained = self.verdict.as_ref().is_some_and(Verdict::is_own_error);
+        if explained && verdict.is_death() {
+            self.verdict = Some(verdict);
         }
     }
 
@@ -171,7 +201,10 @@ impl JobControl {
     /// Returns whether a node manager may end now.
     #[must_use]
     pub fn may_end(&self) -> bool {
-        !matches!(self.phase, JobPhase::Running | JobPhase::Quiescing)
+        !matches!(
+            self.phase,
+            JobPhase::Running | JobPhase::Quiescing | JobPhase::Failing
+        )
     }
 
     /// Returns whether the job is ending before its time.
@@ -280,23 +313,49 @@ mod tests {
             )
         };
         let mut job = JobControl::new(1);
-        assert_eq!(
-            job.handle(JobEvent::Failure(error.clone())),
-            Action::Terminate
-        );
-        for later in [
-            of_rank(3, RankFailureKind::Exited(2)),
-            death(2),
-            death(4),
-            error,
+        for (failure, action) in [
+            (error.clone(), Action::AwaitErrors),
+            (of_rank(3, RankFailureKind::Exited(2)), Action::Nothing),
+            (death(2), Action::Terminate),
+            (death(4), Action::Nothing),
+            (error.clone(), Action::Nothing),
         ] {
-            assert_eq!(job.handle(JobEvent::Failure(later)), Action::Nothing);
+            assert_eq!(job.handle(JobEvent::Failure(failure)), action);
         }
         assert_eq!(job.verdict(), Some(&death(2)));
+        let mut ended = JobControl::new(1);
+        let _ = ended.handle(JobEvent::Failure(error.clone()));
+        assert_eq!(ended.handle(JobEvent::Deadline), Action::Terminate);
+        assert_eq!(ended.handle(JobEvent::Failure(death(2))), Action::Nothing);
+        assert_eq!(ended.verdict(), Some(&death(2)));
         let mut told = JobControl::new(1);
         let _ = told.handle(JobEvent::Signal(2));
         let _ = told.handle(JobEvent::Failure(death(2)));
         assert_eq!(told.verdict(), Some(&Verdict::Signal(2)));
+    }
+
+    #[test]
+    fn a_rank_that_exits_with_an_error_leaves_the_others_a_moment() {
+        let exit = |rank| {
+            Verdict::Rank(RankFailure {
+                rank,
+                node: NodeId(0),
+                pid: 7,
+                what: RankFailureKind::Exited(1),
+            })
+        };
+        let mut job = JobControl::new(2);
+        assert_eq!(job.handle(JobEvent::Failure(exit(1))), Action::AwaitErrors);
+        assert!(!job.may_end() && !job.may_spawn());
+        assert_eq!(job.handle(JobEvent::AllDone(1)), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::Failure(exit(0))), Action::Nothing);
+        assert_eq!(job.handle(JobEvent::Deadline), Action::Terminate);
+        assert_eq!(job.handle(JobEvent::Deadline), Action::Kill);
+        assert_eq!(job.verdict(), Some(&exit(1)));
+        let mut interrupted = JobControl::new(1);
+        let _ = interrupted.handle(JobEvent::Failure(exit(1)));
+        assert_eq!(interrupted.handle(JobEvent::Signal(2)), Action::Terminate);
+        assert_eq!(interrupted.verdict(), Some(&exit(1)));
     }
 
     #[test]

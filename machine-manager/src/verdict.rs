@@ -91,6 +91,18 @@ impl Verdict {
         )
     }
 
+    /// Returns whether a rank has exited with an error.
+    #[must_use]
+    pub fn is_exit(&self) -> bool {
+        matches!(
+            self,
+            Self::Rank(RankFailure {
+                what: RankFailureKind::Exited(_),
+                ..
+            })
+        )
+    }
+
     /// Returns whether a rank was killed.
     #[must_use]
     pub fn is_death(&self) -> bool {

@@ -16,3 +16,5 @@ pub mod page;
 pub mod plot;
 pub mod report;
 pub mod trace;
+
+mod words;

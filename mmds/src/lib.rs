@@ -22,6 +22,7 @@ pub mod selection;
 mod memory;
 mod primitive;
 mod recorder;
+mod thread_usage;
 mod totals;
 mod usage;
 
@@ -31,5 +32,5 @@ pub use memory::{UncheckedWords, WordMemory};
 pub use primitive::Primitive;
 pub use recorder::Recorder;
 pub use selection::Selection;
+pub use thread_usage::ThreadUsage;
 pub use totals::{RankTimes, RankTraffic};
-pub use usage::ThreadUsage;

@@ -12,7 +12,7 @@ use crate::layout::{
     SITES, STREAM_WORDS,
 };
 use crate::selection::{Metric, RankSelection, SliceWindow};
-use crate::usage::UsageReading;
+use crate::thread_usage::UsageReading;
 use crate::{CallInfo, CallOrigin, MessageInfo, MessageTransport, Primitive, Site, WordMemory};
 
 /// Records one rank: computation granularity, communication overhead, and for each call, message

@@ -14,29 +14,8 @@ use crate::layout::{
     USAGE_PREEMPTIONS,
 };
 use crate::limits::USAGE_EVERY_NS;
+use crate::thread_usage::{ThreadUsage, UsageReading};
 use crate::{Recorder, WordMemory};
-
-/// A thread's account with the kernel (`getrusage` of the thread), since the thread began.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ThreadUsage {
-    /// A number that no other thread of the process has.
-    pub thread: u64,
-    /// The time on a core, in the program and in the kernel.
-    pub cpu_ns: u64,
-    /// How often the thread gave its core away, because it had to wait for something.
-    pub sleeps: u64,
-    /// How often the kernel took the core from the thread.
-    pub preemptions: u64,
-}
-
-/// The last reading, and the sums of times then.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct UsageReading {
-    at_ns: u64,
-    usage: ThreadUsage,
-    computation_ns: u64,
-    overhead_ns: u64,
-}
 
 impl<M: WordMemory> Recorder<M> {
     /// Returns whether the last reading is so old that the account should be read again.

@@ -770,7 +770,7 @@ impl JobRun<'_> {
             link.writer.message(&FromManager::NoDump(message));
         }
         let strays = nic.strays();
-        if strays.suspicious() > 0 {
+        if strays.are_many() || (start.verbose && strays.suspicious() > 0) {
             link.writer.message(&FromManager::StraysInAll(strays));
         }
         let brought = nic.inbound_bytes();

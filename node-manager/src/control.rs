@@ -388,9 +388,9 @@ pub enum FromManager {
         /// Why it has no slot, if that is known.
         why: Option<String>,
     },
-    /// It receives datagrams that are not of the job. Sent once, at the first of them.
+    /// It receives many datagrams that are not of the job. Sent once.
     Strays(RejectedDatagrams),
-    /// The number of such datagrams. Sent at the end, if there were any.
+    /// The number of such datagrams. Sent at the end, if there were many, or any in a verbose job.
     StraysInAll(RejectedDatagrams),
     /// How bytes of messages from other machines came to its ranks. Sent at the end, if there were
     /// any.

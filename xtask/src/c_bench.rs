@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -24,20 +25,26 @@ pub struct CBench {
 }
 
 impl CBench {
-    /// Installs the library into a folder of the target folder, and builds the program there.
+    /// Returns our benchmark. The first call installs the library into a folder of the target
+    /// folder, and builds the program there.
     ///
     /// # Errors
     ///
     /// The installation or the build fails.
-    pub fn build(workspace: &Workspace) -> Result<Self> {
-        Self::build_of(workspace, "bench", BENCH)
+    pub fn shared(workspace: &Workspace) -> Result<&'static Self> {
+        static BUILT: OnceLock<CBench> = OnceLock::new();
+        if let Some(built) = BUILT.get() {
+            return Ok(built);
+        }
+        let bench = Self::build_of(workspace, "bench", BENCH)?;
+        Ok(BUILT.get_or_init(|| bench))
     }
 
     /// Installs the library, and builds another program.
     ///
     /// # Errors
     ///
-    /// As [`build`](Self::build).
+    /// As [`shared`](Self::shared).
     pub fn build_of(workspace: &Workspace, name: &str, text: &str) -> Result<Self> {
         let prefix = workspace.target().join("installed");
         install(workspace, &prefix, DebugInfo::Stripped)?;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::c_bench::CBench;
 use crate::process;
 
 /// The time limit of a first build of everything on a slow machine.
@@ -21,8 +20,6 @@ pub struct Workspace {
     target: PathBuf,
     /// The folder of release programs, once they are built.
     release: OnceCell<PathBuf>,
-    /// Our benchmark in C, once it is built.
-    c_bench: OnceCell<CBench>,
 }
 
 impl Workspace {
@@ -47,7 +44,6 @@ impl Workspace {
             root: root.to_owned(),
             target: root.join(target),
             release: OnceCell::new(),
-            c_bench: OnceCell::new(),
         })
     }
 
@@ -79,19 +75,6 @@ impl Workspace {
             .succeeded()
             .context("failed to build")?;
         Ok(self.release.get_or_init(|| self.target.join("release")))
-    }
-
-    /// Returns our benchmark in C; builds it on the first call.
-    ///
-    /// # Errors
-    ///
-    /// It does not build.
-    pub fn c_bench(&self) -> Result<&CBench> {
-        if let Some(bench) = self.c_bench.get() {
-            return Ok(bench);
-        }
-        let bench = CBench::build(self)?;
-        Ok(self.c_bench.get_or_init(|| bench))
     }
 
     /// Returns a command that runs a program of the package `fixtures` with `words` as its

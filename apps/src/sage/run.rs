@@ -7,10 +7,10 @@ use std::time::Instant;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::checkpoint::{self, CheckpointError, Header};
-use super::deck::{BoxEnd, BoxEnds, Deck};
+use super::deck::{BoxEnd, Deck};
 use super::error::SageError;
 use super::exact_sum::{ExactSum, allreduce};
-use super::gas::{Conserved, Gas, ImpossibleState, Materials};
+use super::gas::{BoxEnds, Conserved, Gas, ImpossibleState, Materials};
 use super::heat::{Heat, MOST_ITERATIONS};
 use super::initial::InitialState;
 use super::mesh::halo::{FixedDoubles, HaloExchange};

@@ -2,8 +2,8 @@
 
 use super::block::Faces;
 use super::deck::Deck;
-use super::decomposition::{Axis, Decomposition};
-use super::octant::SweepStep;
+use super::decomposition::Decomposition;
+use super::octant::{Axis, SweepStep};
 use super::problem::Ordinate;
 
 /// The fluxes through this process's part of the faces of the grid.

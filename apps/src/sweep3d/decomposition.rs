@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::deck::Deck;
-use super::octant::Octant;
+use super::octant::{Axis, Octant};
 
 /// A process's part of the grid, and its neighbours.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,15 +14,6 @@ pub(super) struct Decomposition {
     place: [usize; 2],
     /// Grid points of this process in I, J, K, as points of the global grid from 0.
     pub points: [Range<usize>; 3],
-}
-
-/// A direction of the process grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Axis {
-    /// East and west.
-    I = 0,
-    /// North and south.
-    J = 1,
 }
 
 impl Decomposition {

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use super::deck::Deck;
-use super::decomposition::{Axis, Decomposition};
-use super::octant::SweepStep;
+use super::decomposition::Decomposition;
+use super::octant::{Axis, SweepStep};
 use crate::MessagePassing;
 
 /// The sends of an axis that may be in flight while the next block is computed: buffers are double.

@@ -8,7 +8,7 @@
 //! From the outside in: `deck` is the input, and `problem` has the physics. `decomposition` and
 //! `octant` cut the work into blocks. `sweep` is an iteration of all blocks. `exchange` passes a
 //! block's faces on, and `boundary` handles those at the grid's edge. `block` computes a block with
-//! the coefficients of `ray` and the exceptions of `fixup`.
+//! the coefficients of `ray` and the exceptions of `fixup`. `results` has what a run finds, and `report` prints it.
 //!
 //! The arithmetic of a cell does not depend on the decomposition. Errors and fix-up counts are the
 //! same to the last digit for every process grid, block size and kind of communication. Sums over
@@ -28,6 +28,7 @@ mod octant;
 mod problem;
 mod ray;
 mod report;
+mod results;
 mod sweep;
 
 use std::io::Write;
@@ -39,6 +40,7 @@ pub use command::command;
 pub use deck::{Deck, DeckError, FixUps, Stop, fitted_grid};
 pub use estimates::Estimates;
 pub use exchange::Communication;
+pub use results::{Balance, Iteration, Sweep3dOutcome, Times};
 
 use crate::MessagePassing;
 use decomposition::Decomposition;
@@ -97,68 +99,6 @@ impl Sweep3dError {
     }
 }
 
-/// The results of a run, the same on all processes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sweep3dOutcome {
-    /// Every iteration.
-    pub iterations: Vec<Iteration>,
-    /// The balance of the neutrons of the last iteration.
-    pub balance: Balance,
-    /// Times of the slowest process.
-    pub times: Times,
-    /// Messages that all processes sent to their neighbours in all iterations.
-    pub messages: i64,
-    /// With DSA, the largest violation of a cell's balance by its face currents, relative to the
-    /// neutrons born in the cell or removed.
-    pub dsa_imbalance: Option<f64>,
-}
-
-/// The results of an iteration.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Iteration {
-    /// Largest relative change of the scalar flux.
-    pub err: f64,
-    /// Cells and angles that needed a fix-up.
-    pub fixups: i64,
-}
-
-/// The sources and sinks of neutrons, per unit of time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Balance {
-    /// Born of the external source.
-    pub external_source: f64,
-    /// Absorbed.
-    pub absorption: f64,
-    /// Net flow through the low and the high face in I, J, K, in the direction of the axis.
-    pub leakage: [[f64; 2]; 3],
-}
-
-impl Balance {
-    /// Returns the absorption plus the leakage; as iterations proceed this approaches the external
-    /// source.
-    pub fn sinks(&self) -> f64 {
-        self.absorption
-            + self
-                .leakage
-                .iter()
-                .map(|[low, high]| high - low)
-                .sum::<f64>()
-    }
-}
-
-/// The duration of the iterations.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Times {
-    /// CPU time of a process, in seconds.
-    pub cpu_s: f64,
-    /// Elapsed time, in seconds.
-    pub elapsed_s: f64,
-    /// CPU time per cell, angle and iteration of the whole grid, in microseconds.
-    pub cpu_grind_us: f64,
-    /// Elapsed time per cell, angle and iteration of the whole grid, in microseconds.
-    pub elapsed_grind_us: f64,
-}
-
 /// Solves the problem of a deck; rank 0 prints the report to `out`.
 ///
 /// All processes must call it with the same arguments. If `out` fails, all processes stop after the
@@ -199,7 +139,10 @@ impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
 
     fn run(mut self, report: &mut Sweep3dReport<'_>) -> Result<Sweep3dOutcome, Sweep3dError> {
         let mpi = self.mpi;
-        report.print(|out| report::header(out, self.arguments, self.sweeper.bytes()));
+        report.print(|out| {
+            let Sweep3dArguments { deck, comm } = self.arguments;
+            report::header(out, deck, *comm, self.sweeper.bytes())
+        });
         mpi.barrier().map_err(Sweep3dError::message_passing)?;
         let start = ClockReading::now();
         let (iterations, messages) = self.iterate(report)?;

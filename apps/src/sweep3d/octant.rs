@@ -3,7 +3,15 @@
 use std::ops::Range;
 
 use super::deck::Deck;
-use super::decomposition::Axis;
+
+/// A direction of the process grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Axis {
+    /// East and west.
+    I = 0,
+    /// North and south.
+    J = 1,
+}
 
 /// Directions with the same signs of their cosines, and so with the same order of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::deck::{Deck, FixUps, Stop};
 use super::estimates::Estimates;
-use super::{Balance, Communication, Iteration, Sweep3dArguments, Times};
+use super::exchange::Communication;
+use super::results::{Balance, Iteration, Times};
 
 /// Digits that distinguish any two doubles, and one more, like the original.
 const ERROR_DIGITS: usize = 18;
@@ -51,10 +52,10 @@ impl<'a> Sweep3dReport<'a> {
 /// Prints the problem. `bytes` is the memory that the first process needs for it.
 pub(super) fn header(
     out: &mut dyn Write,
-    arguments: &Sweep3dArguments,
+    deck: &Deck,
+    communication: Communication,
     bytes: usize,
 ) -> io::Result<()> {
-    let deck = &arguments.deck;
     let estimates = Estimates::new(deck);
     let set = if deck.mm == 3 { 4 } else { 6 };
     let Deck {
@@ -98,7 +99,7 @@ pub(super) fn header(
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let mebibytes = bytes as f64 / f64::from(1 << 20);
     writeln!(out, " Memory estimate: {mebibytes:.1} MiB per process")?;
-    let communication = match arguments.comm {
+    let communication = match communication {
         Communication::Blocking => "blocking",
         Communication::NonBlocking => "nonblocking",
     };

@@ -32,6 +32,11 @@ pub struct RejectedDatagrams {
     pub from: Option<SocketAddr>,
 }
 
+/// Fewer datagrams of strangers than these are reported only on request. A port that an ended job
+/// has used may get the last ones of that job: a link repeats what it has sent some 16 times in the
+/// two seconds in which a killed job ends.
+const LEAST_REPORTED: u64 = 64;
+
 impl RejectedDatagrams {
     /// Counts a refusal of datagrams that came together.
     fn count_refused(
@@ -57,6 +62,12 @@ impl RejectedDatagrams {
     #[must_use]
     pub fn suspicious(&self) -> u64 {
         self.foreign + self.bad_tag + self.malformed
+    }
+
+    /// Whether there are more than an ended job can have left in the network.
+    #[must_use]
+    pub fn are_many(&self) -> bool {
+        self.suspicious() >= LEAST_REPORTED
     }
 }
 
@@ -331,5 +342,24 @@ impl DatagramFilter {
         };
         *count += 1;
         strays.from = Some(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_datagrams_of_an_ended_job_are_not_many_and_those_of_an_attacker_are() {
+        let mut strays = RejectedDatagrams {
+            foreign: LEAST_REPORTED - 2,
+            malformed: 1,
+            // The network has repeated them.
+            repeated: 1_000,
+            ..RejectedDatagrams::default()
+        };
+        assert!(!strays.are_many());
+        strays.bad_tag = 1;
+        assert!(strays.are_many());
     }
 }

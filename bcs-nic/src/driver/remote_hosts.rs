@@ -128,9 +128,9 @@ fn run(
     }
 }
 
-/// Returns the datagrams that came from outside of the job, if there are any.
+/// Returns the datagrams that came from outside of the job, if there are many.
 fn suspicious_datagrams(far: &RemoteHosts) -> Option<RejectedDatagrams> {
-    Some(far.wires.rejected()).filter(|strays| strays.suspicious() > 0)
+    Some(far.wires.rejected()).filter(RejectedDatagrams::are_many)
 }
 
 /// Returns a node that must end the job, because it is silent or sends invalid data.

@@ -7,8 +7,8 @@
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use super::fault::FaultKind;
+use super::injection::InjectionState;
 use super::memory::Region;
-use super::plan::InjectionState;
 use bcs_core::clock::now_ns;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_mpi::mpi::{Buffer, Comm, Request, Result};

@@ -2,9 +2,11 @@
 
 use super::fabric::{FabricChoice, JobFabric, JobMemory};
 use super::fault::{FaultKind, FaultSet, StruckFaults, struck_faults};
+use super::injection::InjectionState;
 use super::memory::VanishSchedule;
-use super::plan::{InjectionState, Plan};
-use super::{JobEnd, SimulatedJobOptions, SimulatedJobReport, SimulatedProgram};
+use super::options::{SimulatedJobOptions, SimulatedProgram};
+use super::plan::Plan;
+use super::report::{JobEnd, SimulatedJobReport};
 use bcs_core::job::{
     CollectiveMode, CopyMethod, FoldingMode, IntranodeTransport, NodeId, Placement, Settings,
     StrobeMode,

@@ -7,88 +7,32 @@
 //! | `fabric` | the fabric, and the memory of hosts and ranks |
 //! | `plan` | the program of the ranks: the same on all of them, drawn from the seed |
 //! | `fault` | the kinds of faults, and which have struck |
+//! | `injection` | what ranks and the simulator share about faults |
 //! | `memory` | memory that cannot be read or written, and memory that vanishes |
 //! | `bad_memory` | operations on such memory, and which ranks must get an error |
 //! | `communicators` | communicators made and freed |
 //! | `intercommunicators` | intercommunicators |
 //! | `neighbors` | neighbourhood collectives |
 //! | `operations` | operations of the program's own that call MPI |
+//! | `options`, `report` | what a run is given, and what it found |
 
 mod bad_memory;
 mod communicators;
 mod fabric;
 mod fault;
+mod injection;
 mod intercommunicators;
 mod job;
 mod memory;
 mod neighbors;
 mod operations;
+mod options;
 mod plan;
+mod report;
 
 pub use fault::{FaultKind, FaultSet, StruckFaults};
-
-use bcs_core::job::{IntranodeTransport, StrobeMode};
-use bcs_nic::simulator::fabric::FabricKind;
-
-/// The configuration of one run.
-#[derive(Clone, Debug)]
-pub struct SimulatedJobOptions {
-    /// The seed, which fixes everything.
-    pub seed: u64,
-    /// The fabric between its nodes.
-    pub fabric: FabricKind,
-    /// Kinds of faults that may strike.
-    pub faults: FaultSet,
-    /// The program of its ranks.
-    pub program: SimulatedProgram,
-}
-
-/// The kind of program that the ranks of a run execute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SimulatedProgram {
-    /// A program drawn from the seed.
-    Drawn,
-    /// A check that the drawn transports keep the rules of transports.
-    Rules,
-}
-
-/// How a job ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JobEnd {
-    /// All ranks have finalised.
-    Finalized,
-    /// The job was aborted for this reason, which its user got: not all ranks could go on.
-    Aborted(String),
-}
-
-/// The result of a run.
-#[derive(Clone, Debug)]
-pub struct SimulatedJobReport {
-    /// Nodes.
-    pub nodes: usize,
-    /// Ranks.
-    pub ranks: usize,
-    /// The strobe.
-    pub strobe: StrobeMode,
-    /// The transport within a node.
-    pub intranode: IntranodeTransport,
-    /// Slices struck.
-    pub slices: u64,
-    /// Steps of threads.
-    pub steps: u64,
-    /// Virtual time in nanoseconds.
-    pub virtual_ns: u64,
-    /// Parts of the program, by name.
-    pub plan: String,
-    /// Which faults struck.
-    pub struck: StruckFaults,
-    /// How it ended.
-    pub end: JobEnd,
-    /// A hash of all events, in order.
-    pub trace_hash: u64,
-    /// The violation that was found, if any.
-    pub objection: Option<String>,
-}
+pub use options::{SimulatedJobOptions, SimulatedProgram};
+pub use report::{JobEnd, SimulatedJobReport};
 
 /// Runs one seed.
 #[must_use]
@@ -99,6 +43,7 @@ pub fn run(options: &SimulatedJobOptions) -> SimulatedJobReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bcs_nic::simulator::fabric::FabricKind;
 
     #[test]
     fn without_faults_every_job_ends_whole() {

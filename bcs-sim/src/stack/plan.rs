@@ -2,33 +2,19 @@
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use super::bad_memory::BadMemoryCase;
-use super::fault::{FaultKind, FaultSet, StruckFaults};
-use super::memory::VanishSchedule;
+use super::fault::{FaultKind, FaultSet};
+use super::injection::InjectionState;
 use super::{communicators, intercommunicators, neighbors, operations};
 use crate::{collectives, traffic, windows};
 use bcs_core::limits::SEND_RING_ENTRIES;
-use bcs_core::lockstep;
 use bcs_core::reduction::Datatype;
 use bcs_mpi::mpi::{ANY_SOURCE, Buffer, Process, Result, request};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Bytes for buffered sends: more than those of all messages of a part.
 const BUFFER: usize = 1 << 30;
-
-/// The state that ranks and the simulator share.
-#[derive(Clone, Debug)]
-pub(super) struct InjectionState {
-    pub(super) vanishing: VanishSchedule,
-    pub(super) struck: Arc<Mutex<StruckFaults>>,
-}
-
-impl InjectionState {
-    pub(super) fn record_fault(&self, kind: FaultKind) {
-        lockstep::lock(&self.struck).insert(kind);
-    }
-}
 
 /// A part.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 //! works, or prints one line why not and sets its exit code.
 
 use super::job::{Job, text};
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs a line of a shell, in which `$bcs` is the command.
@@ -163,7 +164,9 @@ fn what_a_job_does_not_need_may_be_missing() {
     }
     let read_only = "unshare -m sh -c 'mount -t tmpfs -o ro none /tmp; umount -l /dev/shm; \
                      HOME=/tmp exec $bcs run -n 2 hello'";
-    if sh("unshare -m true").status.success() {
+    // A command below /tmp would be covered, too.
+    let is_covered = Path::new(env!("CARGO_BIN_EXE_bcs")).starts_with("/tmp");
+    if !is_covered && sh("unshare -m true").status.success() {
         assert_eq!(sh(read_only).status.code(), Some(0));
     }
 }

@@ -54,6 +54,12 @@ pub struct SmallCalls {
 }
 
 impl Facts {
+    /// Returns the time in which ranks were ready to compute and others had their cores.
+    pub(super) fn preempted_ns(&self) -> u64 {
+        let usages = self.ranks.iter().filter_map(|rank| rank.usage);
+        usages.fold(0, |sum, usage| sum.saturating_add(usage.preempted_ns))
+    }
+
     /// Takes the facts from the dumps, and the waits from `blame`, which is of the same dumps.
     #[must_use]
     pub fn of(dumps: &RunDumps, blame: &Blame) -> Self {

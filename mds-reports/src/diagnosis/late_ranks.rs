@@ -1,6 +1,6 @@
 //! Why a rank is late again and again: it has more work, a slower core, or waits for files.
 
-use super::SlowCause;
+use super::cause::SlowCause;
 use super::facts::{Facts, RankFacts};
 
 /// The least number of bytes by which files can be a cause: less is what a program prints.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::figures::{WaitLink, WaitSide};
 
+use super::answer::Diagnosis;
+use super::cause::{CostlyCause, SlowCause};
 use super::facts::{Facts, RankFacts};
-use super::{CostlyCause, Diagnosis, SlowCause, late_ranks, words};
+use super::{late_ranks, words};
 
 /// A cause that costs a smaller share of all ranks' time is not worth a change of the program.
 const LEAST_SHARE: f64 = 0.1;
@@ -50,7 +52,7 @@ pub fn diagnose(facts: &Facts) -> Diagnosis {
         add(
             &mut costs,
             SlowCause::MoreRanksThanCores,
-            preempted_ns(facts),
+            facts.preempted_ns(),
         );
     }
     let mut causes: Vec<CostlyCause> = costs
@@ -72,12 +74,6 @@ pub fn diagnose(facts: &Facts) -> Diagnosis {
         largest,
         causes,
     }
-}
-
-/// Returns the time in which ranks were ready to compute and others had their cores.
-pub(super) fn preempted_ns(facts: &Facts) -> u64 {
-    let usages = facts.ranks.iter().filter_map(|rank| rank.usage);
-    usages.fold(0, |sum, usage| sum.saturating_add(usage.preempted_ns))
 }
 
 fn add(costs: &mut Costs, cause: SlowCause, cost_ns: u64) {

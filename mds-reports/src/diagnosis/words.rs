@@ -1,10 +1,10 @@
 //! The three sentences.
 
-use crate::report::{duration, percent, size};
+use crate::words::{duration, percent, size};
 
+use super::cause::{CostlyCause, SlowCause};
 use super::facts::{Facts, RankFacts};
-use super::rules::preempted_ns;
-use super::{CostlyCause, SlowCause, late_ranks};
+use super::late_ranks;
 
 /// From this share of all ranks' time on, the first sentence mentions programs beside the job.
 const LEAST_PREEMPTED: f64 = 0.1;
@@ -46,7 +46,7 @@ fn share_in_mpi(facts: &Facts) -> String {
         text.push_str(&format!("; {ranks} ranks share {} cores", facts.cores));
     }
     if others_have_cores(facts) {
-        let preempted_ns = preempted_ns(facts) as f64;
+        let preempted_ns = facts.preempted_ns() as f64;
         text.push_str(&format!(
             "; for {} they were ready to compute while others had their cores",
             time(preempted_ns)
@@ -57,7 +57,7 @@ fn share_in_mpi(facts: &Facts) -> String {
 
 /// Returns whether ranks were often ready to compute and had no core.
 fn others_have_cores(facts: &Facts) -> bool {
-    preempted_ns(facts) as f64 >= LEAST_PREEMPTED * facts.run_ns() as f64 && facts.run_ns() > 0
+    facts.preempted_ns() as f64 >= LEAST_PREEMPTED * facts.run_ns() as f64 && facts.run_ns() > 0
 }
 
 fn cause(facts: &Facts, largest: &CostlyCause, causes: &[CostlyCause]) -> String {

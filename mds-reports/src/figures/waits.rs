@@ -21,6 +21,7 @@
 
 mod links;
 mod peer_activity;
+mod split;
 mod strobes;
 
 use std::collections::BTreeMap;
@@ -31,9 +32,12 @@ use mds::mmds::Primitive;
 use super::primitive;
 
 use links::Links;
-pub use links::{WaitLink, WaitSide};
+pub use links::WaitLink;
 pub(crate) use peer_activity::MessageKey;
+pub use peer_activity::WaitSide;
 use peer_activity::{CallWait, CollectiveCounter, PeerActivity};
+pub use split::Split;
+use split::add;
 use strobes::Strobes;
 
 /// The cause of a wait.
@@ -69,9 +73,6 @@ impl WaitCause {
         }
     }
 }
-
-/// A wait, in nanoseconds by cause, in the order of [`WaitCause::ALL`].
-pub type Split = [u64; 4];
 
 /// The blame for waits: the rank that posted late, or whose message was scheduled or moved late,
 /// and the place of its post.
@@ -166,12 +167,6 @@ pub struct WaitPair {
     pub waits: u64,
     /// The sum of these parts.
     pub waited_ns: u64,
-}
-
-fn add(sum: &mut Split, split: &Split) {
-    for (sum, part) in sum.iter_mut().zip(split) {
-        *sum = sum.saturating_add(*part);
-    }
 }
 
 /// Splits all waits that have rows.

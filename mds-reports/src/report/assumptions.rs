@@ -7,7 +7,7 @@ use crate::figures::collective;
 use mds::dump::{DistributionDump, NONE, RunDump, RunDumps, StrobeRow};
 use mds::mmds::Primitive;
 
-use super::words::{duration, percent};
+use crate::words::{duration, percent};
 
 /// Returns a line for each of the three assumptions, as far as the window has rows: slices at
 /// regular intervals, calls of collectives at regular numbers of slices, and their scheduling at

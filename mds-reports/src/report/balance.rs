@@ -3,8 +3,9 @@
 use mds::dump::RankDump;
 
 use super::fitted::fitted;
-use super::words::{cut, percent};
-use super::{milliseconds, table};
+use super::tables::table;
+use crate::words::milliseconds;
+use crate::words::{cut, percent};
 
 /// The longest list of ranks: it fits a screen.
 const MOST: usize = 32;

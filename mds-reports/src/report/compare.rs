@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::figures::{self, Unit};
 use mds::dump::{RankDump, RunDump, RunDumps};
 
-use super::table;
-use super::words::{cut, figure};
+use super::tables::table;
+use crate::words::{cut, figure};
 
 /// The longest list.
 const MOST: usize = 40;
@@ -78,8 +78,8 @@ fn totals(one: &RunDumps, other: &RunDumps) -> String {
         let change = shown_change(change(one, other));
         [
             name.to_owned(),
-            super::duration(one),
-            super::duration(other),
+            crate::words::duration(one),
+            crate::words::duration(other),
             change,
         ]
     };
@@ -125,14 +125,14 @@ fn settings(one: Option<&RunDump>, other: Option<&RunDump>) -> String {
             ("version", run.version.clone()),
             ("nodes", run.nodes.to_string()),
             ("ranks", run.ranks.to_string()),
-            ("slice", super::duration(run.time_slice_ns as f64)),
+            ("slice", crate::words::duration(run.time_slice_ns as f64)),
             ("strobe", run.strobe.clone()),
             ("NIC threads", run.nic_threads.clone()),
             ("within a node", run.intranode.clone()),
-            ("eager limit", super::size(run.eager_limit as f64)),
+            ("eager limit", crate::words::size(run.eager_limit as f64)),
             (
                 "bandwidth",
-                format!("{}/s", super::size(run.bandwidth as f64)),
+                format!("{}/s", crate::words::size(run.bandwidth as f64)),
             ),
             ("exit code", run.exit_code.to_string()),
         ],

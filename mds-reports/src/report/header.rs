@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use crate::figures;
 use mds::dump::{RunDump, RunDumps};
 
-use super::words::{duration, size};
+use crate::words::{duration, size};
 
 /// Returns a line for each thing that distinguishes a run from another.
 #[must_use]

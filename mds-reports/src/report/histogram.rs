@@ -3,7 +3,7 @@
 use crate::figures::{self, Unit};
 use mds::dump::DistributionDump;
 
-use super::words;
+use crate::words;
 
 /// Eighths of a character, so that short bars of different lengths look different.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];

@@ -17,7 +17,7 @@
 //! | `slices.rs` | figures by slice |
 //! | `compare.rs` | two runs |
 //! | `waits.rs` | the waits and their causes |
-//! | `words.rs` | the format of times and sizes |
+//! | `tables.rs` | tables in the style of the paper's |
 
 mod assumptions;
 mod balance;
@@ -31,10 +31,10 @@ mod ranks;
 mod sites;
 mod sizes;
 mod slices;
+mod tables;
 mod timeline;
 mod waits;
 mod who_waits;
-mod words;
 
 pub use assumptions::{assumptions, choice_of_slice};
 pub use balance::balance;
@@ -50,18 +50,12 @@ pub use slices::slices;
 pub use timeline::timeline;
 pub use waits::{blame, blame_json};
 pub use who_waits::who_waits;
-pub(crate) use words::percent;
-pub use words::{duration, size};
 
-use comfy_table::{CellAlignment, Table};
+pub use crate::words::{duration, size};
 
 use crate::diagnosis::{Facts, diagnose};
 use crate::figures;
-use mds::dump::{DistributionDump, RunDumps};
-
-/// Rules as in the paper's tables: above, under the heads, below. In the order that comfy-table
-/// requires.
-const RULES: &str = "  ── ──      ──    ";
+use mds::dump::RunDumps;
 
 /// The width of the answers where no terminal shows them.
 const USUAL_COLUMNS: usize = 80;
@@ -138,36 +132,4 @@ fn titled(title: &str, text: String) -> String {
 fn legend() -> String {
     let lines = figures::legend().map(|(name, about)| format!("  {name:<14} {about}"));
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Makes an empty table in the style of the paper's, with right-aligned figures.
-fn table<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Table {
-    table_of(heads.to_vec())
-}
-
-/// Makes the same with a variable number of columns.
-fn table_of(heads: Vec<&str>) -> Table {
-    let mut table = Table::new();
-    table.load_preset(RULES);
-    table.set_header(heads);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-/// Makes the row of a distribution of times: name, minimum, maximum, total, count, average.
-fn time_row(name: &str, times_ns: &DistributionDump) -> [String; 6] {
-    [
-        name.to_owned(),
-        milliseconds(times_ns.min as f64),
-        milliseconds(times_ns.max as f64),
-        milliseconds(times_ns.total as f64),
-        times_ns.count.to_string(),
-        milliseconds(times_ns.average),
-    ]
-}
-
-fn milliseconds(ns: f64) -> String {
-    format!("{:.3}", ns / 1e6)
 }

@@ -4,7 +4,7 @@ use crate::figures::{self, Unit};
 use mds::dump::{DistributionDump, NodeDump, RunDumps};
 
 use super::fitted::fitted;
-use super::words::{cut, percent, size};
+use crate::words::{cut, percent, size};
 
 /// The longest list of nodes: it fits a screen.
 const MOST: usize = 32;
@@ -25,7 +25,7 @@ fn slices(dumps: &[NodeDump], terminal: Option<usize>) -> String {
     let heads = [
         "Node", "Slices", "Empty", "Demanded", "NP2PDEM", "NP2PMSM", "NCOLLDEM", "NCOLLMSM", "BPTS",
     ];
-    let mut table = super::table(heads);
+    let mut table = super::tables::table(heads);
     let mut shown: Vec<&NodeDump> = dumps.iter().collect();
     let more = cut(&mut shown, MOST, "nodes");
     for dump in shown {
@@ -53,7 +53,7 @@ fn slices(dumps: &[NodeDump], terminal: Option<usize>) -> String {
 
 /// Lists all metrics of nodes that are times, then the retries, which are counts.
 fn times(dumps: &RunDumps, terminal: Option<usize>) -> String {
-    let mut table = super::table([
+    let mut table = super::tables::table([
         "Metric",
         "Min(ms)",
         "Max(ms)",
@@ -69,7 +69,7 @@ fn times(dumps: &RunDumps, terminal: Option<usize>) -> String {
         let figures = metric.distribution(dumps, None);
         match metric.unit {
             Unit::Nanoseconds if figures.count > 0 => {
-                table.add_row(super::time_row(&metric.name, &figures));
+                table.add_row(super::tables::time_row(&metric.name, &figures));
             }
             Unit::Count if metric.name.starts_with("USR") => {
                 retries.push(format!("{} {}", metric.name, figures.total));

@@ -6,8 +6,8 @@ use crate::figures::{self, TrafficSum};
 use mds::dump::{MessageTransport, RunDumps};
 
 use super::fitted::fitted;
-use super::words::{cut, percent, size};
-use super::{table, table_of};
+use super::tables::{table, table_of};
+use crate::words::{cut, percent, size};
 
 /// The longest side of a matrix that is written out. For more ranks the matrix shows nodes.
 const MOST_MATRIX_RANKS: usize = 64;

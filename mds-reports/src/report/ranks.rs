@@ -60,12 +60,12 @@ pub fn table_5_3(dumps: &[RankDump], whose: ReportScope) -> Result<String, Repor
         "Count",
         "Average(ms)",
     ];
-    let mut table = super::table(heads);
+    let mut table = super::tables::table(heads);
     for (primitive, latency_ns) in &primitives {
-        table.add_row(super::time_row(primitive.name(), latency_ns));
+        table.add_row(super::tables::time_row(primitive.name(), latency_ns));
     }
-    table.add_row(super::time_row("Comp Granularity", &computation));
-    table.add_row(super::time_row("Comm Overhead", &overhead));
+    table.add_row(super::tables::time_row("Comp Granularity", &computation));
+    table.add_row(super::tables::time_row("Comm Overhead", &overhead));
     Ok(table.trim_fmt())
 }
 

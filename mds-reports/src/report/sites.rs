@@ -7,8 +7,9 @@ use mds::dump::{RankDump, SiteDump};
 use mds::mmds::Primitive;
 
 use super::fitted::fitted;
-use super::words::{cut, duration, or_dash, percent, size};
-use super::{milliseconds, table};
+use super::tables::table;
+use crate::words::milliseconds;
+use crate::words::{cut, duration, or_dash, percent, size};
 
 /// The longest list.
 const MOST: usize = 20;

@@ -7,8 +7,8 @@ use mds::dump::{DistributionDump, NONE, RankDump};
 use mds::mmds::Primitive;
 
 use super::fitted::fitted;
-use super::table;
-use super::words::{duration, or_dash, percent, size};
+use super::tables::table;
+use crate::words::{duration, or_dash, percent, size};
 
 /// Returns the class of a size: the largest size of the class. Classes are powers of four; zero is
 /// a class of its own.

@@ -3,7 +3,7 @@
 use crate::figures::{Series, SeriesColumn, span_ns};
 use mds::dump::RunDumps;
 
-use super::table_of;
+use super::tables::table_of;
 
 /// Makes a row for each slice: its number, when it was struck (in milliseconds since the run
 /// began), and these columns. Times are in microseconds.
@@ -25,7 +25,7 @@ pub fn slices(dumps: &RunDumps, series: &Series, columns: &[SeriesColumn]) -> St
         let at = line
             .strobe_ns
             .map(|strobe_ns| strobe_ns.saturating_sub(began_ns) as f64);
-        let at = at.map_or("-".to_owned(), super::milliseconds);
+        let at = at.map_or("-".to_owned(), crate::words::milliseconds);
         let figures = columns
             .iter()
             .map(|column| match (line.figure(column), column.unit) {

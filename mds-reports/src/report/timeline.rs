@@ -3,7 +3,7 @@
 use crate::figures::{self, ActivityShares, CALL_CLASSES};
 use mds::dump::{RankDump, RunDumps};
 
-use super::words::{cut, duration};
+use crate::words::{cut, duration};
 
 /// The longest list of ranks: it fits a screen.
 const MOST: usize = 32;

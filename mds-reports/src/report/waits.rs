@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use crate::figures::{Blame, Split, WaitCause};
 
-use super::words::{cut, duration, percent};
-use super::{milliseconds, table};
+use super::tables::table;
+use crate::words::milliseconds;
+use crate::words::{cut, duration, percent};
 
 /// The longest lists.
 const MOST: usize = 20;

@@ -3,8 +3,9 @@
 use crate::figures::{Blame, WaitCause};
 
 use super::fitted::fitted;
-use super::words::cut;
-use super::{milliseconds, table};
+use super::tables::table;
+use crate::words::cut;
+use crate::words::milliseconds;
 
 /// The longest list: the waits behind it are short.
 const MOST: usize = 10;

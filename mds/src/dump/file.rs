@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{MOST_TABLE_BYTES, MOST_TEXT_BYTES};
-use crate::mmds::Primitive;
+use ::mmds::Primitive;
 
 use super::columns::Owner;
 use super::label::{Label, labelled};

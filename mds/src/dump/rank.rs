@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mmds::Primitive;
 use ::mmds::MessageTransport;
+use ::mmds::Primitive;
 
 use super::{CallRow, DistributionDump, LocalSliceRow, MessageRow};
 

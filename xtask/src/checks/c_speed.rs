@@ -4,6 +4,7 @@
 use anyhow::{Context, Result};
 use apps::bench::{BenchOperation, BenchOptions, BenchRow, BufferMode};
 
+use crate::c_bench::CBench;
 use crate::contest::rows;
 use crate::process;
 use crate::rounds::{Bar, Rounds, turns};
@@ -30,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const MORE_US: f64 = 0.030;
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
-    let bench = workspace.c_bench()?;
+    let bench = CBench::shared(workspace)?;
     let options = rows(
         &[BenchOperation::Latency],
         &[8, 64 << 10],

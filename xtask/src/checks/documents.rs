@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -159,7 +159,7 @@ struct Repository {
     /// All Rust lines that begin a function or a module, by file.
     items: Vec<(String, String)>,
     /// Names of checks.
-    checks: Vec<&'static str>,
+    checks: Vec<String>,
     /// The help of `bcs` and `cargo xtask`, with all their subcommands.
     help: String,
 }
@@ -177,7 +177,7 @@ impl Repository {
         Ok(Self {
             items,
             files,
-            checks: super::ALL.iter().map(|check| check.name).collect(),
+            checks: checks()?,
             help: help(workspace)?,
         })
     }
@@ -190,7 +190,7 @@ impl Repository {
                 let unknown = |name: &&&str| {
                     !is_option(name)
                         && !["NAME", "..."].contains(*name)
-                        && !self.checks.contains(*name)
+                        && !self.checks.iter().any(|check| check == **name)
                 };
                 let unknown = names.iter().find(unknown)?;
                 Some(format!("there is no check {unknown}"))
@@ -334,9 +334,22 @@ fn items_of(root: &Path, file: &str) -> Result<Vec<(String, String)>> {
     Ok(text.lines().filter_map(name).collect())
 }
 
+/// Returns the names of all checks.
+fn checks() -> Result<Vec<String>> {
+    let mut list = Command::new(this_program()?);
+    list.args(["check", "--list"]);
+    let listed = process::run(&mut list, LIMIT)?.succeeded()?.stdout;
+    let names = listed.lines().filter_map(|line| line.split(' ').next());
+    Ok(names.map(str::to_owned).collect())
+}
+
+fn this_program() -> Result<PathBuf> {
+    std::env::current_exe().context("failed to find this program")
+}
+
 /// Returns the long help of `bcs` and of `cargo xtask`, with all their subcommands.
 fn help(workspace: &Workspace) -> Result<String> {
-    let chores = std::env::current_exe().context("failed to find this program")?;
+    let chores = this_program()?;
     let mut all = help_of(|| workspace.bcs([]))?;
     for program in PROGRAMS {
         all += &help_of(|| workspace.bcs(["app", program]))?;
@@ -396,7 +409,7 @@ mod tests {
         Repository {
             files: files.map(str::to_owned).into(),
             items: vec![("apps/tests/deck.rs".into(), "a_deck_is_read".into())],
-            checks: vec!["pieces"],
+            checks: vec!["pieces".to_owned()],
             help: "Options:\n  -n, --ranks <N>\n      --strobe=fixed".into(),
         }
     }

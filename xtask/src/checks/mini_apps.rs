@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::c_bench::CBench;
 use crate::peers::{MPICH, MessagePath};
 use crate::process;
 use crate::rounds::{Bar, Rounds};
@@ -194,7 +195,7 @@ fn are_the_same(one: &[f64], other: &[f64]) -> bool {
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let apps = Apps::find()?;
     MPICH.mpiexec(workspace)?;
-    let launcher = workspace.c_bench()?.launcher().to_owned();
+    let launcher = CBench::shared(workspace)?.launcher().to_owned();
     // A round takes seconds, and there are twelve cases. The median of the first rounds therefore
     // decides, even if its interval is wide.
     let rounds = Rounds::default();

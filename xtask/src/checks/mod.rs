@@ -8,6 +8,7 @@ mod blocked_cpu;
 mod bugs_initiative;
 mod c_speed;
 mod c_threads;
+mod check;
 mod checked_cost;
 mod clients;
 mod comments;
@@ -71,26 +72,7 @@ mod udp_strangers;
 mod udp_strobes;
 mod writers;
 
-use anyhow::Result;
-
-use crate::verdict::CheckOutcome;
-use crate::workspace::Workspace;
-
-/// An acceptance check.
-#[derive(Debug, Clone, Copy)]
-pub struct Check {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// The property that it checks, in one line.
-    pub about: &'static str,
-    /// Whether it measures wall or CPU time, and so needs an otherwise idle machine.
-    pub about_time: bool,
-    /// Whether it takes about a minute at most.
-    pub quick: bool,
-    /// Runs it. An error is a miss, unless it is a
-    /// [`UnsuitableMachine`](crate::verdict::UnsuitableMachine).
-    pub run: fn(&Workspace) -> Result<CheckOutcome>,
-}
+pub use self::check::Check;
 
 /// All checks, in the order of the list.
 pub const ALL: &[Check] = &[

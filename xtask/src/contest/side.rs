@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use apps::bench::{BenchCase, BenchOptions, BenchRow};
 
+use crate::c_bench::CBench;
 use crate::hosts::Hosts;
 use crate::peers::{LauncherSettings, MessagePath, PeerMpi};
 use crate::process;
@@ -87,7 +88,7 @@ impl Contestant {
                 command.args(words).arg("bench");
                 Ok(command)
             }
-            Contestant::InC(words) => Ok(workspace.c_bench()?.command(ranks, words)),
+            Contestant::InC(words) => Ok(CBench::shared(workspace)?.command(ranks, words)),
             Contestant::Peer(peer, settings) | Contestant::Onlooker(peer, settings) => {
                 peer.bench(workspace, settings, ranks, hosts)
             }

@@ -4,6 +4,7 @@
 //! | module | contains |
 //! |---|---|
 //! | `published` | the papers' results, from data files |
+//! | `section` | what a section is |
 //! | `run` | the thoroughness and the turns of measurements |
 //! | `content` | the content of a section |
 //! | `picture` | curves as SVG |
@@ -22,6 +23,7 @@ mod figures_6_2_and_6_3;
 mod picture;
 mod published;
 mod run;
+mod section;
 mod sizes;
 mod smartmap_collectives;
 mod smartmap_messages;
@@ -41,20 +43,10 @@ use clap::Args;
 use self::content::PaperContent;
 use self::document::{Chapter, MeasurementContext};
 use self::run::PaperRun;
+use self::section::Section;
 use crate::process;
 use crate::verdict::Verdict;
 use crate::workspace::Workspace;
-
-/// A section of the document.
-#[derive(Debug, Clone, Copy)]
-struct Section {
-    /// Its name on the command line.
-    name: &'static str,
-    /// Its heading.
-    heading: &'static str,
-    /// Measures. Content that was added before an error stays.
-    fill: fn(&PaperRun<'_>, &mut PaperContent) -> Result<()>,
-}
 
 /// The sections, in their order.
 const SECTIONS: &[Section] = &[

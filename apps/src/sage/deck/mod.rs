@@ -26,13 +26,11 @@
 //! measured.
 
 mod check;
-mod ends;
 mod shape;
 
 use serde::Deserialize;
 
 pub use check::DeckError;
-pub(crate) use ends::BoxEnds;
 use shape::Region;
 
 /// A problem to compute.

@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
+use super::ends::BoxEnds;
 use super::half_step::{PredictedCell, PredictedCells, after, at_face};
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
 use super::riemann;
 use super::slopes::surroundings;
 use crate::MessagePassing;
-use crate::sage::deck::BoxEnds;
 use crate::sage::mesh::Mesh;
 use crate::sage::mesh::faces::{BoxEndFace, CellFace, Faces, LevelStepFace, OUTSIDE, SameSizeFace};
 use crate::sage::mesh::halo::HaloExchange;

@@ -4,6 +4,7 @@
 //! | file | contains |
 //! |---|---|
 //! | `quantities` | the content of a cell, and the flux through a face |
+//! | `ends` | what is beyond the ends of the box |
 //! | `material` | gamma-law gases and mixtures |
 //! | `slopes` | the slopes of quantities within a cell |
 //! | `half_step` | cells after half a time step |
@@ -13,6 +14,7 @@
 //! | `uniform` | for tests: the same scheme on an array of cells of one size |
 
 mod cycle;
+mod ends;
 mod half_step;
 mod material;
 mod quantities;
@@ -23,5 +25,6 @@ mod slopes;
 pub(crate) mod uniform;
 
 pub(crate) use cycle::{Gas, ImpossibleState};
+pub(crate) use ends::BoxEnds;
 pub(crate) use material::Materials;
 pub(crate) use quantities::{Conserved, Quantities};

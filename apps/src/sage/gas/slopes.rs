@@ -1,7 +1,7 @@
 //! Limited slopes of quantities within a cell, and the detection of shocks.
 
+use super::ends::BoxEnds;
 use super::quantities::Quantities;
-use crate::sage::deck::BoxEnds;
 use crate::sage::mesh::Mesh;
 use crate::sage::mesh::faces::{CellFace, OUTSIDE};
 use crate::sage::mesh::key::Side;

@@ -1,12 +1,12 @@
 //! The same scheme on an array of cells of one size, written without refinement. It is the oracle
 //! for the contents of a mesh, and the baseline for the cost of refinement.
 
+use super::ends::BoxEnds;
 use super::half_step::{PredictedCell, after, at_side};
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
 use super::riemann;
 use super::slopes::Surroundings;
-use crate::sage::deck::BoxEnds;
 use crate::sage::mesh::key::Side;
 
 /// Cells of a box; the first direction runs fastest.

@@ -7,20 +7,9 @@ use crate::figures::primitive;
 use mds::dump::CallRow;
 use mds::mmds::Primitive;
 
-use super::peer_activity::CallWait;
+use super::peer_activity::{CallWait, WaitSide};
+use super::split::{Split, add};
 use super::strobes::Strobes;
-use super::{Split, add};
-
-/// The side that waited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum WaitSide {
-    /// A receiver waited for a message.
-    Receive,
-    /// A sender waited for the receive.
-    Send,
-    /// A member of a collective waited for another member.
-    Collective,
-}
 
 /// The waits of one rank, in one kind of call, for one place of another rank.
 #[derive(Debug, Clone, PartialEq, Eq)]

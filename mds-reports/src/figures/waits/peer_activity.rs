@@ -7,8 +7,18 @@ use crate::figures::{collective, primitive};
 use mds::dump::{CallRow, MessageRow, MessageTransport, NONE, RankDump, RunDumps};
 use mds::mmds::Primitive;
 
-use super::WaitSide;
 use super::strobes::Strobes;
+
+/// The side that waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitSide {
+    /// A receiver waited for a message.
+    Receive,
+    /// A sender waited for the receive.
+    Send,
+    /// A member of a collective waited for another member.
+    Collective,
+}
 
 /// A message, identified in the same way on both sides: its stream and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -13,7 +13,8 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta, Token, UseTree};
 
-use super::Sources;
+/// The files of a crate by their paths from `src`, and their text.
+pub(in crate::checks) type Sources = BTreeMap<String, String>;
 
 pub(super) type ModuleId = usize;
 pub(super) type FileId = usize;

@@ -1,7 +1,7 @@
 //! The kind of space beyond the ends of the box.
 
-use super::BoxEnd;
-use crate::sage::gas::Quantities;
+use super::quantities::Quantities;
+use crate::sage::deck::BoxEnd;
 use crate::sage::mesh::key::Side;
 
 /// The ends of each direction, low and high.

@@ -40,7 +40,7 @@ fn four_digits(figure: f64) -> String {
 }
 
 /// Formats a figure in its unit.
-pub(super) fn figure(figure: f64, unit: Unit) -> String {
+pub(crate) fn figure(figure: f64, unit: Unit) -> String {
     match unit {
         Unit::Nanoseconds => duration(figure),
         Unit::Bytes => size(figure),
@@ -63,15 +63,20 @@ pub(crate) fn percent(part: f64, whole: f64) -> String {
 }
 
 /// Formats a figure that may be absent.
-pub(super) fn or_dash(text: Option<String>) -> String {
+pub(crate) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
 /// Cuts a list to at most `most` rows. Returns a line about those that are left out.
-pub(super) fn cut<T>(rows: &mut Vec<T>, most: usize, what: &str) -> Option<String> {
+pub(crate) fn cut<T>(rows: &mut Vec<T>, most: usize, what: &str) -> Option<String> {
     let more = rows.len().saturating_sub(most);
     rows.truncate(most);
     (more > 0).then(|| format!("and {more} more {what}"))
+}
+
+/// Formats a time in milliseconds, for tables.
+pub(crate) fn milliseconds(ns: f64) -> String {
+    format!("{:.3}", ns / 1e6)
 }
 
 #[cfg(test)]
