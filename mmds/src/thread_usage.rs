@@ -1,4 +1,4 @@
-//! What the operating system says of a thread.
+//! The operating system's account of a thread.
 
 /// A thread's account with the kernel (`getrusage` of the thread), since the thread began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

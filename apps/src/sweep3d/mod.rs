@@ -8,7 +8,8 @@
 //! From the outside in: `deck` is the input, and `problem` has the physics. `decomposition` and
 //! `octant` cut the work into blocks. `sweep` is an iteration of all blocks. `exchange` passes a
 //! block's faces on, and `boundary` handles those at the grid's edge. `block` computes a block with
-//! the coefficients of `ray` and the exceptions of `fixup`. `results` has what a run finds, and `report` prints it.
+//! the coefficients of `ray` and the exceptions of `fixup`. `results` has the results of a run, and
+//! `report` prints them.
 //!
 //! The arithmetic of a cell does not depend on the decomposition. Errors and fix-up counts are the
 //! same to the last digit for every process grid, block size and kind of communication. Sums over

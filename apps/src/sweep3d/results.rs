@@ -1,4 +1,4 @@
-//! What a run finds.
+//! The results of a run.
 
 /// The results of a run, the same on all processes.
 #[derive(Debug, Clone, PartialEq)]

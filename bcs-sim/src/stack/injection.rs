@@ -1,4 +1,4 @@
-//! What ranks and the simulator share about faults.
+//! The state of faults that ranks and the simulator share.
 
 use super::fault::{FaultKind, StruckFaults};
 use super::memory::VanishSchedule;

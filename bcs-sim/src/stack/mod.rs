@@ -7,14 +7,14 @@
 //! | `fabric` | the fabric, and the memory of hosts and ranks |
 //! | `plan` | the program of the ranks: the same on all of them, drawn from the seed |
 //! | `fault` | the kinds of faults, and which have struck |
-//! | `injection` | what ranks and the simulator share about faults |
+//! | `injection` | the state of faults that ranks and the simulator share |
 //! | `memory` | memory that cannot be read or written, and memory that vanishes |
 //! | `bad_memory` | operations on such memory, and which ranks must get an error |
 //! | `communicators` | communicators made and freed |
 //! | `intercommunicators` | intercommunicators |
 //! | `neighbors` | neighbourhood collectives |
 //! | `operations` | operations of the program's own that call MPI |
-//! | `options`, `report` | what a run is given, and what it found |
+//! | `options`, `report` | the options of a run, and the report about it |
 
 mod bad_memory;
 mod communicators;

@@ -1,4 +1,4 @@
-//! What a run is given.
+//! The options of a run.
 
 use super::fault::FaultSet;
 use bcs_nic::simulator::fabric::FabricKind;

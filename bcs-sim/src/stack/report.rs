@@ -1,4 +1,4 @@
-//! What a run found.
+//! The report about a run.
 
 use super::fault::StruckFaults;
 use bcs_core::job::{IntranodeTransport, StrobeMode};

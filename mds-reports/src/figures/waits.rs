@@ -19,9 +19,9 @@
 //! `waits/links.rs` sums the waits of each rank for each other one, `waits/peer_activity.rs` holds
 //! the activity of peers, and `waits/strobes.rs` the times of strobes.
 
+mod cause_split;
 mod links;
 mod peer_activity;
-mod split;
 mod strobes;
 
 use std::collections::BTreeMap;
@@ -31,13 +31,13 @@ use mds::mmds::Primitive;
 
 use super::primitive;
 
+pub use cause_split::Split;
+use cause_split::add;
 use links::Links;
 pub use links::WaitLink;
 pub(crate) use peer_activity::MessageKey;
 pub use peer_activity::WaitSide;
 use peer_activity::{CallWait, CollectiveCounter, PeerActivity};
-pub use split::Split;
-use split::add;
 use strobes::Strobes;
 
 /// The cause of a wait.

@@ -1,4 +1,4 @@
-//! What an acceptance check is.
+//! An acceptance check.
 
 use anyhow::Result;
 

@@ -4,7 +4,7 @@
 //! | module | contains |
 //! |---|---|
 //! | `published` | the papers' results, from data files |
-//! | `section` | what a section is |
+//! | `section` | a section: its name, its heading, its measurement |
 //! | `run` | the thoroughness and the turns of measurements |
 //! | `content` | the content of a section |
 //! | `picture` | curves as SVG |

@@ -1,4 +1,4 @@
-//! What a section of the document is.
+//! A section of the document.
 
 use anyhow::Result;
 

@@ -7,8 +7,8 @@ use crate::figures::primitive;
 use mds::dump::CallRow;
 use mds::mmds::Primitive;
 
+use super::cause_split::{Split, add};
 use super::peer_activity::{CallWait, WaitSide};
-use super::split::{Split, add};
 use super::strobes::Strobes;
 
 /// The waits of one rank, in one kind of call, for one place of another rank.
