@@ -182,9 +182,8 @@ pub fn make_operand(
     if !op.allowed(of) || character(element).is_some() {
         return false;
     }
-    let derived = |handle: MPI_Datatype| {
-        DATATYPES.with(handle.0, |made| made.derived.datatype.clone())
-    };
+    let derived =
+        |handle: MPI_Datatype| DATATYPES.with(handle.0, |made| made.derived.datatype.clone());
     let contribution = derived(contribution);
     derived(result).is_some_and(|result| result.make_operand(of, contribution.as_ref()))
 }

@@ -98,7 +98,11 @@ impl Endpoint {
             kind: CollectiveKind::Reduce { root, op, datatype },
             bytes,
             input: Some(packed),
-            output: if gets_result { packed } else { ByteRange::EMPTY },
+            output: if gets_result {
+                packed
+            } else {
+                ByteRange::EMPTY
+            },
         });
         plan.rounds.push_back(Round::steps(then));
         self.post_messages(members.context, plan)

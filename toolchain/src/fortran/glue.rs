@@ -458,7 +458,10 @@ fn describe_operands(arguments: &mut [String], function: &FortranFunction) {
     for (argument, parameter) in arguments.iter_mut().zip(&function.parameters) {
         match (parameter.kind, parameter.name) {
             (Kind::Choice(_), _) => {
-                *argument = buffers.next().expect("a reduction has two buffers").to_owned();
+                *argument = buffers
+                    .next()
+                    .expect("a reduction has two buffers")
+                    .to_owned();
             }
             (_, "count") => *argument = format!("{cast}both.count"),
             (_, "datatype") => *argument = "both.type".to_owned(),

@@ -41,7 +41,10 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
         command.args(options).arg(&theirs);
         command
     };
-    uses_our_library(with_mpich(&["--env".to_owned(), "LD_DEBUG=files".to_owned()]), &options)?;
+    uses_our_library(
+        with_mpich(&["--env".to_owned(), "LD_DEBUG=files".to_owned()]),
+        &options,
+    )?;
     let mut both_us = Vec::new();
     let [more] = Rounds::default().figures([Bar::AtMost(MORE_US)], |round| {
         let mut times = [0.0; 2];
@@ -74,7 +77,8 @@ fn uses_our_library(mut command: Command, options: &BenchOptions) -> Result<()> 
     let said = process::run(&mut command, LIMIT)?.succeeded()?.stderr;
     let ours = "lib/mpich/libmpi.so.12";
     ensure!(
-        said.lines().any(|line| line.contains("calling init") && line.contains(ours)),
+        said.lines()
+            .any(|line| line.contains("calling init") && line.contains(ours)),
         "the program of MPICH's ABI did not load {ours}: its mpicc records its own folder"
     );
     Ok(())
