@@ -168,6 +168,26 @@ pub fn op_on(handle: MPI_Op, datatype: MPI_Datatype) -> Result<AnyOp> {
     }
 }
 
+/// Lets a predefined operation combine the data of a derived datatype for the places of a section of
+/// an array, and read the contributions by another one, if there is one. Returns whether it can:
+/// all data are of the predefined datatype `element`, and the operation is defined on it.
+pub fn make_operand(
+    [contribution, result]: [MPI_Datatype; 2],
+    element: MPI_Datatype,
+    op: MPI_Op,
+) -> bool {
+    let (Some(op), Some(of)) = (predefined_op(op), elementary(element)) else {
+        return false;
+    };
+    if !op.allowed(of) || character(element).is_some() {
+        return false;
+    }
+    let derived =
+        |handle: MPI_Datatype| DATATYPES.with(handle.0, |made| made.derived.datatype.clone());
+    let contribution = derived(contribution);
+    derived(result).is_some_and(|result| result.make_operand(of, contribution.as_ref()))
+}
+
 /// Returns the operation of a handle, for an accumulate of elements of a datatype. Functions of the
 /// program are not allowed there (12.3.4).
 ///

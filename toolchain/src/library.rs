@@ -25,6 +25,10 @@ pub const SONAME: &str = "libmpi_abi.so.1";
 /// The function by which the glue of Fortran tells the place of a call (`mpi-abi/src/caller.rs`).
 pub const OUTER_CALLER: &str = "bcs_outer_caller";
 
+/// The function by which the glue of Fortran lets reductions use sections of arrays
+/// (`mpi-abi/src/calls/fortran.rs`).
+pub const MAKE_OPERAND: &str = "bcs_make_operand";
+
 impl Abi {
     /// Returns the soname, which programs record when they are linked.
     #[must_use]
@@ -40,7 +44,7 @@ impl Abi {
         match self {
             Self::Standard => {
                 let bcs = bcs::functions().collect::<Vec<_>>().join("; ");
-                format!("MPI_*; PMPI_*; {bcs}; {OUTER_CALLER}")
+                format!("MPI_*; PMPI_*; {bcs}; {OUTER_CALLER}; {MAKE_OPERAND}")
             }
             Self::Mpich => "MPI_*; PMPI_*; MPIX_*; PMPIX_*; MPIR_*; bcs_mpich_abi".to_owned(),
         }

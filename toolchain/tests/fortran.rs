@@ -155,11 +155,28 @@ fn programs_run_in_all_three_bindings() {
     succeeded(compile.arg(sources().join("languages_c.c")));
     let object = object.to_str().expect("text").to_owned();
     place.run(1, "--nodes 1", &place.program("languages.f90", &[&object]));
+    long_sections_are_described_and_not_copied(&place);
     names_of_other_compilers(&place);
     a_tool_in_c_sees_the_calls(&place);
     every_function_has_its_procedures(&place);
     places_of_calls_are_those_of_the_program(&place);
     no_module_is_needed_for_integers_of_another_length(&place);
+}
+
+/// A program with a `malloc` that counts sends and reduces sections of 2.4 MB.
+fn long_sections_are_described_and_not_copied(place: &Place) {
+    let object = place.at("counting.o");
+    let mut compile = place.command("mpicc");
+    compile.args(["-c", "-o"]).arg(&object);
+    succeeded(compile.arg(sources().join("counting.c")));
+    let object = object.to_str().expect("text").to_owned();
+    let program = place.program("sections.f90", &["-O1", &object]);
+    for ranks in [1, 2, 3] {
+        place.run(ranks, "--nodes 1", &program);
+    }
+    for layout in LAYOUTS {
+        place.run(4, layout, &program);
+    }
 }
 
 /// A compiler may append one or two underscores to a name, or none.

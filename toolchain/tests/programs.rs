@@ -288,7 +288,13 @@ fn the_library_shows_its_names_alone(prefix: &Path) {
     let mut expected: Vec<(String, String)> = names
         .flat_map(|name| [("T".to_owned(), format!("P{name}")), ("W".to_owned(), name)])
         .chain(toolchain::bcs::functions().map(|name| ("T".to_owned(), name.to_owned())))
-        .chain([("T".to_owned(), toolchain::library::OUTER_CALLER.to_owned())])
+        .chain(
+            [
+                toolchain::library::OUTER_CALLER,
+                toolchain::library::MAKE_OPERAND,
+            ]
+            .map(|name| ("T".to_owned(), name.to_owned())),
+        )
         .collect();
     expected.sort();
     assert_eq!(symbols, expected);

@@ -66,6 +66,48 @@ impl Endpoint {
         self.post_messages(members.context, plan)
     }
 
+    /// Posts this rank's part of a reduction of data that are not contiguous, at `root` (a world
+    /// rank) or, without one, at all ranks: other ranks do not use `output`. Only this rank knows
+    /// that its data are in pieces, so it takes part as all others do, with contiguous memory: that
+    /// of the result, or of a packed copy. The result replaces the contribution there.
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub fn bcs_reduce_packed(
+        &self,
+        members: Members<'_>,
+        (op, datatype): (Op, Datatype),
+        root: Option<u32>,
+        (input, output): (DataView, DataView),
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        let gets_result = root.is_none_or(|root| root == members.world[members.me]);
+        let bytes = input.len();
+        let packed = match output.plain() {
+            Some(output) if gets_result => output,
+            _ => plan.scratch.plain(bytes),
+        };
+        let (from, to) = (input, packed.into());
+        plan.first.push(LocalStep::Copy { from, to });
+        let mut then = Vec::new();
+        if gets_result && output.layout().is_some() {
+            let (from, to) = (packed.into(), output);
+            then.push(LocalStep::Copy { from, to });
+        }
+        plan.part = Some(CollectiveArguments {
+            kind: CollectiveKind::Reduce { root, op, datatype },
+            bytes,
+            input: Some(packed),
+            output: if gets_result {
+                packed
+            } else {
+                ByteRange::EMPTY
+            },
+        });
+        plan.rounds.push_back(Round::steps(then));
+        self.post_messages(members.context, plan)
+    }
+
     /// Posts this rank's part of a scatter from `root`, which has a block for each member. Other
     /// ranks do not use `blocks`. This rank's block goes to `into`. If `into` is `None`, the root's
     /// own block stays in place. "Non-vectorial" calls have contiguous blocks of one length.

@@ -80,7 +80,10 @@ impl Plan {
         for (nth, &rank) in from.iter().enumerate() {
             let (operand, keeps) = match own(rank) {
                 // A function writes its operand.
-                Some(own) => (own.clone(), matches!(fold, Fold::Function(_))),
+                Some(own) => (
+                    own.clone(),
+                    matches!(fold, Fold::Function(_)) || own.layout().is_some(),
+                ),
                 None => {
                     if round.receives.len() == window {
                         self.rounds.push_back(std::mem::take(&mut round));
@@ -102,9 +105,7 @@ impl Plan {
                 round.then.push(copy(operand, apart.into()));
                 apart
             } else {
-                operand
-                    .plain()
-                    .expect("predefined elements lie side by side")
+                operand.plain().expect("what is in pieces was copied")
             };
             round.then.push(LocalStep::Combine {
                 fold: fold.clone(),

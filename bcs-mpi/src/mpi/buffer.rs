@@ -75,6 +75,17 @@ impl Buffer {
         &self.datatype
     }
 
+    /// Returns the buffer as the contribution to a reduction, whose datatype may differ from that of
+    /// the result ([`Datatype::make_operand`]).
+    #[must_use]
+    #[inline]
+    pub fn as_contribution(self) -> Self {
+        match self.datatype.of_contribution().cloned() {
+            None => self,
+            Some(datatype) => Self { datatype, ..self },
+        }
+    }
+
     /// Returns the length of its data; `None` if that is too large for this machine.
     #[must_use]
     #[inline]

@@ -4,6 +4,7 @@
 use super::calls;
 use crate::answer::error;
 use crate::c::*;
+use crate::combining;
 use crate::objects::{
     DATATYPES, DatatypeContents, DatatypeEntry, DerivedDatatype, datatype, datatype_handle,
     list_mut, put,
@@ -39,6 +40,21 @@ const INTEGERS: [FortranKind; 4] = [
 
 /// The datatypes that were requested: the same arguments always give the same handle.
 static ASKED: Mutex<BTreeMap<(c_int, c_int, c_int), MPI_Datatype>> = Mutex::new(BTreeMap::new());
+
+/// Asked by the glue of Fortran, for buffers of `mpi_f08` that are sections of arrays: whether a
+/// reduction by this operation may put its result where one element of the datatype `result` lies,
+/// and take its contribution from one of the datatype `contribution`, if that is not null. Both are
+/// made of elements of the datatype `element`. By the standard, reductions have predefined
+/// datatypes only.
+#[unsafe(export_name = "bcs_make_operand")]
+pub extern "C" fn make_operand(
+    contribution: MPI_Datatype,
+    result: MPI_Datatype,
+    element: MPI_Datatype,
+    op: MPI_Op,
+) -> c_int {
+    combining::make_operand([contribution, result], element, op).into()
+}
 
 /// Returns whether a datatype was requested by precision and range. Programs must not free such a
 /// datatype.

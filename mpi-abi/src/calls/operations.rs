@@ -57,7 +57,7 @@ calls! {
     fn PMPI_Reduce_local | PMPI_Reduce_local_c(inbuf: *const c_void, inoutbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op) {
         state::process()?;
         apart(inbuf, inoutbuf, count)?;
-        let input = buffer(inbuf, count, datatype)?;
+        let input = buffer(inbuf, count, datatype)?.as_contribution();
         Ok(reduce_local(input, buffer(inoutbuf, count, datatype)?, op_on(op, datatype)?)?)
     }
 }

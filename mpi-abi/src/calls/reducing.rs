@@ -10,6 +10,12 @@ use crate::objects::{Number, buffer};
 use bcs_mpi::mpi::{AnyOp, Buffer, Comm, ErrorClass, Op, Result};
 use std::ffi::{c_int, c_void};
 
+/// Returns a contribution that is not where the result will be. Its datatype may be another one
+/// than that of the result: sections of arrays in Fortran lie in different places.
+fn given(sendbuf: *const c_void, count: impl Number, of: MPI_Datatype) -> Result<Buffer> {
+    buffer(sendbuf, count, of).map(Buffer::as_contribution)
+}
+
 /// Returns the contribution of a rank to a reduction to one rank. On an intercommunicator only the
 /// group without the root contributes.
 pub(crate) fn contribution(
@@ -23,10 +29,10 @@ pub(crate) fn contribution(
         RootRole::Root | RootRole::Beside if comm.is_inter() => Ok(Buffer::EMPTY),
         RootRole::Root if sendbuf.addr() != IN_PLACE => {
             of_root_alone(apart(sendbuf, recvbuf, count))?;
-            buffer(sendbuf, count, of)
+            given(sendbuf, count, of)
         }
         RootRole::Root => of_all(sendbuf, recvbuf, count, of),
-        RootRole::Beside | RootRole::Other => buffer(sendbuf, count, of),
+        RootRole::Beside | RootRole::Other => given(sendbuf, count, of),
     }
 }
 
@@ -41,7 +47,7 @@ pub(crate) fn of_all(
         IN_PLACE => buffer(recvbuf, count, of),
         _ => {
             apart(sendbuf, recvbuf, count)?;
-            buffer(sendbuf, count, of)
+            given(sendbuf, count, of)
         }
     }
 }
@@ -172,7 +178,7 @@ collectives! {
     =>
     let _apart = apart(sendbuf, recvbuf, count)?;
     (
-        optional(sendbuf, count, datatype)?,
+        optional(sendbuf, count, datatype)?.map(Buffer::as_contribution),
         buffer(recvbuf, count, datatype)?,
         op_on(op, datatype)?,
     );
@@ -187,7 +193,7 @@ collectives! {
     =>
     let _apart = apart(sendbuf, recvbuf, count)?;
     (
-        optional(sendbuf, count, datatype)?,
+        optional(sendbuf, count, datatype)?.map(Buffer::as_contribution),
         but_at_first(comm, (sendbuf, recvbuf), count, datatype)?,
         op_on(op, datatype)?,
     );

@@ -16,6 +16,17 @@ const OWN: [(&str, i64); 8] = [
     ("MPI_ERROR", 3),
 ];
 
+/// Combiners that MPI 3 removed: no datatype has them, but programs compare with them. The standard's
+/// constants have other numbers.
+const OLD_COMBINERS: [(&str, i64); 3] = [
+    ("MPI_COMBINER_HVECTOR_INTEGER", -1),
+    ("MPI_COMBINER_HINDEXED_INTEGER", -2),
+    ("MPI_COMBINER_STRUCT_INTEGER", -3),
+];
+
+/// Markers of bounds that MPI 3 removed. Only `MPI_TYPE_STRUCT` takes them (`glue/glue.h`).
+const MARKERS: [(&str, i64); 2] = [("MPI_LB", -1), ("MPI_UB", -2)];
+
 /// Whether the module is that of Fortran 2008, where handles have types and descriptors are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
@@ -47,10 +58,20 @@ pub(super) fn declarations(language: Language) -> String {
             "      {kind} {name}\n      parameter ({name}={value})"
         );
     };
-    for (name, value) in OWN {
+    for (name, value) in OWN.into_iter().chain(OLD_COMBINERS) {
         declare("integer", name, &value.to_string());
     }
     let is_f08 = language == Language::F08;
+    for (name, value) in MARKERS {
+        match is_f08 {
+            true => declare(
+                "type(MPI_Datatype)",
+                name,
+                &format!("MPI_Datatype({value})"),
+            ),
+            false => declare("integer", name, &value.to_string()),
+        }
+    }
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
         declare("logical", name, &format!(".{is_f08}."));
     }

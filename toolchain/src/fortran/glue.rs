@@ -183,8 +183,14 @@ fn procedure(function: &FortranFunction, profiling: &str, name: &str, form: Form
         "{} is no special one",
         function.name
     );
-    for (block, _) in &parts.blocks {
-        describe(&mut parts.arguments, function, block);
+    let is_reduction = is_reduction(function) && !parts.blocks.is_empty();
+    match is_reduction {
+        true => describe_operands(&mut parts.arguments, function),
+        false => {
+            for (block, _) in &parts.blocks {
+                describe(&mut parts.arguments, function, block);
+            }
+        }
     }
     let Parts {
         mut parameters,
@@ -203,15 +209,21 @@ fn procedure(function: &FortranFunction, profiling: &str, name: &str, form: Form
     let call = format!("{profiling}{}({})", function.name, arguments.join(", "));
     if blocks.is_empty() {
         let _ = writeln!(text, "    int code = {call};");
+    } else if is_reduction {
+        let [(contribution, _), (result, how)] = &blocks[..] else {
+            panic!("{} has two buffers", function.name);
+        };
+        let how = how.replace(" | WRITTEN", "");
+        let _ = write!(
+            text,
+            "    struct operands both = {{0}};\n    int code = open_operands(&both, {contribution}, {result}, \
+             *count, Datatype_of(*datatype), Op_of(*op), {how});\n    if (code == MPI_SUCCESS)\n        code = \
+             {call};\n    close_operands(&both);\n"
+        );
     } else {
         text.push_str("    int code = MPI_SUCCESS;\n");
         for (block, how) in &blocks {
-            let (count, datatype) = block_of(function, block);
-            let _ = writeln!(
-                text,
-                "    struct block {block}_b = {{0}};\n    if (code == MPI_SUCCESS)\n        code = \
-                 open_block(&{block}_b, {block}, {count}, {datatype}, {how});"
-            );
+            text += &opened(function, block, how);
         }
         let _ = writeln!(text, "    if (code == MPI_SUCCESS)\n        code = {call};");
         for (block, how) in &blocks {
@@ -406,6 +418,58 @@ fn with_descriptor(parts: &mut Parts, function: &FortranFunction, parameter: &Pa
     parts.blocks.push((name.to_owned(), how.join(" | ")));
 }
 
+/// Returns the statements that open a buffer.
+fn opened(function: &FortranFunction, block: &str, how: &str) -> String {
+    if let Some([counts, places, types]) = names_of_each(function, block) {
+        return format!(
+            "    struct block {block}_b = {{0}};\n    struct each {block}_e = {{{types}_count, sizeof(*{counts}), \
+             sizeof(*{places}), {counts}, {places}, {types}_c, NULL}};\n    if (code == MPI_SUCCESS)\n        \
+             code = open_each(&{block}_b, {block}, &{block}_e, {how});\n"
+        );
+    }
+    let (count, datatype) = block_of(function, block);
+    format!(
+        "    struct block {block}_b = {{0}};\n    if (code == MPI_SUCCESS)\n        code = \
+         open_block(&{block}_b, {block}, {count}, {datatype}, {how});\n"
+    )
+}
+
+/// Returns the names of the counts, places and datatypes of a buffer whose blocks have a datatype
+/// each.
+fn names_of_each(function: &FortranFunction, buffer: &str) -> Option<[&'static str; 3]> {
+    let is_each = function.base().ends_with("lltoallw") || function.base().contains("lltoallw_");
+    let names = match buffer {
+        "sendbuf" => ["sendcounts", "sdispls", "sendtypes"],
+        _ => ["recvcounts", "rdispls", "recvtypes"],
+    };
+    is_each.then_some(names)
+}
+
+/// Returns whether a function is a reduction whose two buffers have one count and one datatype.
+fn is_reduction(function: &FortranFunction) -> bool {
+    let has = |name: &str| function.parameters.iter().any(|of| of.name == name);
+    has("op") && has("count") && has("datatype") && !has("win")
+}
+
+/// Makes a reduction use the operands that were opened.
+fn describe_operands(arguments: &mut [String], function: &FortranFunction) {
+    let mut buffers = ["both.contribution.base", "both.result.base"].into_iter();
+    let cast = if function.is_large() { "" } else { "(int)" };
+    for (argument, parameter) in arguments.iter_mut().zip(&function.parameters) {
+        match (parameter.kind, parameter.name) {
+            (Kind::Choice(_), _) => {
+                *argument = buffers
+                    .next()
+                    .expect("a reduction has two buffers")
+                    .to_owned();
+            }
+            (_, "count") => *argument = format!("{cast}both.count"),
+            (_, "datatype") => *argument = "both.type".to_owned(),
+            _ => {}
+        }
+    }
+}
+
 /// How the data of a call lie in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
@@ -474,6 +538,16 @@ fn block_of(function: &FortranFunction, buffer: &str) -> (String, String) {
 
 /// Makes the call use the datatype and the count of an opened buffer.
 fn describe(arguments: &mut [String], function: &FortranFunction, buffer: &str) {
+    if let Some([counts, places, _]) = names_of_each(function, buffer) {
+        for (argument, parameter) in arguments.iter_mut().zip(&function.parameters) {
+            if parameter.name == counts {
+                *argument = format!("{buffer}_e.counts");
+            } else if parameter.name == places {
+                *argument = format!("{buffer}_e.places");
+            }
+        }
+        return;
+    }
     let Some((datatype, count)) = names_of(function, buffer) else {
         return;
     };

@@ -245,5 +245,23 @@ contains
     call MPI_Allreduce(MPI_IN_PLACE, both, 1, MPI_LOGICAL, MPI_LOR, MPI_COMM_WORLD, ierror)
     if (.not. both) call wrong(58)
     if (MPI_Wtime() <= 0 .or. MPI_Wtick() <= 0) call wrong(59)
+    call old_markers
+  end subroutine
+
+  ! Markers of bounds, which only MPI_TYPE_STRUCT takes.
+  subroutine old_markers
+    integer :: made, length
+    integer(MPI_ADDRESS_KIND) :: lower, extent
+    character(len=MPI_MAX_OBJECT_NAME) :: name
+    external :: MPI_TYPE_STRUCT
+    call MPI_TYPE_STRUCT(3, [1, 2, 1], [-8, 0, 24], [MPI_LB, MPI_REAL, MPI_UB], made, ierror)
+    call MPI_Type_get_extent(made, lower, extent, ierror)
+    call MPI_Type_size(made, length, ierror)
+    if (lower /= -8 .or. extent /= 32 .or. length /= 8) call wrong(70)
+    call MPI_Type_free(made, ierror)
+    call MPI_Type_get_name(MPI_UB, name, length, ierror)
+    if (name /= 'MPI_UB' .or. length /= 6) call wrong(71)
+    call MPI_Type_get_name(MPI_REAL, name, length, ierror)
+    if (name /= 'MPI_REAL' .or. length /= 8) call wrong(72)
   end subroutine
 end program

@@ -21,6 +21,7 @@ mod first_touch;
 mod fixed_gaps;
 mod fixed_time;
 mod flood;
+mod fortran_mpich;
 mod hello_startup;
 mod innocents;
 mod launch_tree;
@@ -30,6 +31,7 @@ mod mds_barrier;
 mod mds_overhead;
 mod mds_scale;
 mod mini_apps;
+mod mpich_abi_cost;
 mod names;
 mod node_scale;
 mod one_sided;
@@ -105,6 +107,7 @@ pub const ALL: &[Check] = &[
     hello_startup::OF_64,
     launch_tree::CHECK,
     flood::CHECK,
+    fortran_mpich::CHECK,
     oracle::COLLECTIVES,
     oracle::MESSAGES,
     packages::CHECK,
@@ -159,6 +162,7 @@ pub const ALL: &[Check] = &[
     sweep3d_peer::CHECK,
     abi_mpich::CHECK,
     mini_apps::CHECK,
+    mpich_abi_cost::CHECK,
     page::CHECK,
     documents::CHECK,
     readme::CHECK,

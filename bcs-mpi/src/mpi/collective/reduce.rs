@@ -131,11 +131,18 @@ impl Comm {
             return Ok(self.alone(&begin));
         }
         let plain = (from.plain(), into.plain());
-        let posted = if let (&Fold::Arithmetic(op, of), (Some(from), Some(into))) = (&fold, plain) {
-            endpoint.bcs_reduce(context, (op, of), root, (from, into), blocking)
-        } else {
-            let members = self.members_of_context();
-            endpoint.bcs_fold(members, &fold, place, from, into, blocking)
+        let posted = match (&fold, plain) {
+            (&Fold::Arithmetic(op, of), (Some(from), Some(into))) => {
+                endpoint.bcs_reduce(context, (op, of), root, (from, into), blocking)
+            }
+            (&Fold::Arithmetic(op, of), _) => {
+                let members = self.members_of_context();
+                endpoint.bcs_reduce_packed(members, (op, of), root, (from, into))
+            }
+            (Fold::Function(_), _) => {
+                let members = self.members_of_context();
+                endpoint.bcs_fold(members, &fold, place, from, into, blocking)
+            }
         };
         self.started(begin, posted)
     }

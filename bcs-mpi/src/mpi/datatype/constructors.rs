@@ -61,6 +61,7 @@ impl Datatype {
             signature: OnceLock::new(),
             beginning: AtomicU64::default(),
             name: Mutex::default(),
+            operand: OnceLock::new(),
             alive: LiveObject::new(LeakedObject::Datatype),
         })))
     }

@@ -40,7 +40,18 @@ pub(super) struct DerivedType {
     /// The prefix signature that was computed last.
     pub(super) beginning: AtomicU64,
     pub(super) name: Mutex<String>,
+    /// Set if predefined operations may combine its data.
+    pub(super) operand: OnceLock<ReductionOperand>,
     pub(super) alive: LiveObject,
+}
+
+/// How predefined operations combine data of a derived type.
+#[derive(Debug)]
+pub(super) struct ReductionOperand {
+    /// The type of all its data.
+    element: reduction::Datatype,
+    /// The type of the contribution, if it is another one than that of the result.
+    contribution: Option<Datatype>,
 }
 
 /// Blocks of a type at equal distances: the result of every constructor.
@@ -133,6 +144,59 @@ impl Datatype {
         match self.0 {
             DatatypeKind::Predefined(named) => Some(named.element),
             DatatypeKind::Derived(_) => None,
+        }
+    }
+
+    /// Lets predefined operations combine data of this type, which all must be of one predefined
+    /// type. The standard defines them on predefined types only; but a section of an array in
+    /// Fortran is an operand, and has a derived type for its places (19.1.12). A reduction then
+    /// reads its contribution by the second type, if there is one. Returns whether the data are so.
+    pub fn make_operand(&self, element: reduction::Datatype, contribution: Option<&Self>) -> bool {
+        let fits = |of: &Self| of.size() == self.size() && of.consists_of(element);
+        // The gaps of pairs belong to an operand, but not to the data of a derived type.
+        let has_gaps = element.size() != element.data_size();
+        if has_gaps || !fits(self) || !contribution.is_none_or(fits) {
+            return false;
+        }
+        let set = |of: &Self, contribution: Option<Self>| {
+            if let DatatypeKind::Derived(derived) = &of.0 {
+                let operand = ReductionOperand {
+                    element,
+                    contribution,
+                };
+                derived.operand.get_or_init(|| operand);
+            }
+        };
+        contribution.into_iter().for_each(|of| set(of, None));
+        set(self, contribution.cloned());
+        true
+    }
+
+    fn consists_of(&self, element: reduction::Datatype) -> bool {
+        match &self.0 {
+            DatatypeKind::Predefined(named) => named.element == element,
+            DatatypeKind::Derived(derived) => {
+                let mut parts = derived.parts.iter();
+                parts.all(|part| part.datatype.consists_of(element))
+            }
+        }
+    }
+
+    /// Returns the predefined datatype of the elements that a predefined operation combines.
+    #[inline]
+    pub(in crate::mpi) fn operand_element(&self) -> Option<reduction::Datatype> {
+        match &self.0 {
+            DatatypeKind::Predefined(named) => Some(named.element),
+            DatatypeKind::Derived(derived) => Some(derived.operand.get()?.element),
+        }
+    }
+
+    /// Returns the datatype by which a reduction reads its contribution, if it is another one.
+    #[inline]
+    pub(in crate::mpi) fn of_contribution(&self) -> Option<&Self> {
+        match &self.0 {
+            DatatypeKind::Predefined(_) => None,
+            DatatypeKind::Derived(derived) => derived.operand.get()?.contribution.as_ref(),
         }
     }
 

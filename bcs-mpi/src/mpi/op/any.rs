@@ -74,7 +74,7 @@ impl AnyOp {
 
 /// Returns the elementary datatype of the data to reduce, if the operation is defined on it.
 pub(super) fn reducible(op: Op, data: &Buffer, operation: Operation) -> Result<Datatype> {
-    let Some(datatype) = data.datatype().elementary() else {
+    let Some(datatype) = data.datatype().operand_element() else {
         let reason = "predefined operations are defined on predefined datatypes only";
         return Err(operation.error(ErrorClass::Type, reason));
     };
@@ -91,7 +91,12 @@ pub(in crate::mpi) fn one_datatype(
     output: &Buffer,
     operation: Operation,
 ) -> Result<()> {
-    if input.datatype() != output.datatype() {
+    let (one, other) = (input.datatype(), output.datatype());
+    // A section of an array and contiguous data differ in their places alone.
+    let is_section = one.elementary().is_none() || other.elementary().is_none();
+    let element = one.operand_element().filter(|_| is_section);
+    let same_elements = element.is_some() && element == other.operand_element();
+    if one != other && !same_elements {
         let reason = "input and output are of different datatypes";
         return Err(operation.error(ErrorClass::Type, reason));
     }

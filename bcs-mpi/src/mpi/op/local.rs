@@ -1,9 +1,12 @@
 //! Combining without communication.
 
 use super::any::{AnyOp, one_datatype, reducible};
-use crate::bcs::Fold;
+use crate::bcs::{DataView, Fold, gather, scatter};
 use crate::mpi::Buffer;
 use crate::mpi::error::{ErrorClass, Operation, Result};
+use bcs_core::limits::FOLDED_CHUNK_BYTES;
+use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};
+use bcs_core::reduction::{Datatype, Op};
 
 /// `MPI_Reduce_local` (6.9.7): `inout[i] = input[i] OP inout[i]`, here and without communication. A
 /// panic of the program's function reaches the caller.
@@ -27,10 +30,11 @@ pub fn reduce_local(input: Buffer, inout: Buffer, op: impl Into<AnyOp>) -> Resul
     match op.into() {
         AnyOp::Predefined(op) => {
             let datatype = reducible(op, &input, operation)?;
-            let plain = "predefined elements lie side by side";
             // Predefined operations are commutative, bit for bit.
-            let fold = Fold::Arithmetic(op, datatype);
-            fold.run(into.plain().expect(plain), from.plain().expect(plain));
+            match (into.plain(), from.plain()) {
+                (Some(into), Some(from)) => Fold::Arithmetic(op, datatype).run(into, from),
+                _ => combine_in_chunks((op, datatype), &into, &from),
+            }
         }
         AnyOp::User(op) if bytes > 0 => {
             let (invec, inoutvec) = (input.start().cast_const(), inout.start());
@@ -39,4 +43,20 @@ pub fn reduce_local(input: Buffer, inout: Buffer, op: impl Into<AnyOp>) -> Resul
         AnyOp::User(_) => {}
     }
     Ok(())
+}
+
+/// Combines operands that are not contiguous, a chunk at a time.
+fn combine_in_chunks((op, datatype): (Op, Datatype), into: &DataView, from: &DataView) {
+    let chunk = FOLDED_CHUNK_BYTES / datatype.size() * datatype.size();
+    let mut buffers = vec![0; 2 * chunk];
+    let (accumulator, operand) = buffers.split_at_mut(chunk);
+    for start in (0..from.len()).step_by(chunk) {
+        let len = chunk.min(from.len() - start);
+        let (accumulator, operand) = (&mut accumulator[..len], &mut operand[..len]);
+        gather(into, start, accumulator);
+        gather(from, start, operand);
+        combine(op, datatype, ArithmeticPath::Host, accumulator, operand)
+            .expect("operation, datatype and lengths were checked");
+        scatter(into, start, accumulator);
+    }
 }

@@ -145,6 +145,15 @@ HANDLE(Request, Request)
 HANDLE(Session, Session)
 HANDLE(Win, Win)
 
+/* Markers of the bounds of a datatype, which MPI 3 removed (constants.rs). The library knows
+ * nothing of them. */
+enum { MARKER_LB = -1, MARKER_UB = -2 };
+
+static inline int is_marker(int datatype)
+{
+    return datatype == MARKER_LB || datatype == MARKER_UB;
+}
+
 /* An array of this many handles needs no memory of the heap. */
 #define FEW 64
 

@@ -1,9 +1,10 @@
 /* Sections of arrays that are not contiguous (19.1.12): strided, reversed, or with gaps.
  *
  * A call sees the elements of a section one after another. Where a datatype can say so, one is
- * made: then nothing is copied, and the call may go on after it has returned. Where none can (a
- * reduction is only defined on predefined types), a call that returns when it is done gets a copy,
- * and all others fail. A short section that is only read is copied, too.
+ * made: then nothing is copied here, and the call may go on after it has returned. By the standard
+ * a reduction is defined on predefined types only, so the library is asked whether it takes this
+ * one. Where no datatype will do, a call that returns when it is done gets a copy, and all others
+ * fail. A short section that is only read is copied, too.
  */
 #include "sections.h"
 
@@ -14,6 +15,14 @@ static ptrdiff_t elements(const struct descriptor *of)
         count *= of->dimensions[nth].extent;
     return count;
 }
+
+/* The datatypes of a part of a section, and where they lie: a part begins and ends within a slab of
+ * each dimension, and a descriptor has at most 15 (Fortran 2018, 8.5.8.1). */
+struct pieces {
+    int number;
+    MPI_Count lengths[32], places[32];
+    MPI_Datatype types[32];
+};
 
 /* Makes the type of the first `count` elements of the first `rank` dimensions. */
 static int section_type(const struct descriptor *of, int rank, ptrdiff_t count, MPI_Datatype element, MPI_Datatype *made)
@@ -133,10 +142,10 @@ static void copy(const struct descriptor *of, char *contiguous, ptrdiff_t count,
     }
 }
 
-static int copy_section(struct block *block, const struct descriptor *of)
+static int copy_section(struct block *block, const struct descriptor *of, size_t least)
 {
     size_t bytes = (size_t)block->elements * of->element;
-    block->base = malloc(bytes > 0 ? bytes : 1);
+    block->base = malloc(bytes > least ? bytes : least);
     if (!block->base)
         return bcs_fortran_fail(MPI_ERR_NO_MEM, "there is no memory for a copy of a section of an array");
     copy(of, block->base, block->elements, 0);
@@ -153,21 +162,203 @@ int bcs_fortran_open(struct block *block, const struct descriptor *of, int how)
     if ((how & ONE_BLOCK) && !count_elements(block, of))
         return bcs_fortran_fail(MPI_ERR_BUFFER, "the section of an array has fewer elements than the call needs");
     if ((how & COPY) && !(how & WRITTEN) && all * (ptrdiff_t)of->element <= SHORT)
-        return copy_section(block, of);
+        return copy_section(block, of, 1);
     if ((how & ONE_BLOCK) && describe_whole(block, of))
         return MPI_SUCCESS;
     if ((how & (ONE_BLOCK | BLOCKS)) && describe_elements(block, of))
         return MPI_SUCCESS;
     if (how & COPY)
-        return copy_section(block, of);
+        return copy_section(block, of, 1);
     return bcs_fortran_fail(MPI_ERR_BUFFER, "the call goes on after it has returned, and no datatype describes"
                             " this section of an array; pass an array that is contiguous");
+}
+
+/* Puts the type of `count` elements of the first `rank` dimensions, from the element `first` on, and
+ * their place into the ends of both arrays, as up to two pieces a dimension and one for the middle. */
+static int add_pieces(const struct descriptor *of, int rank, ptrdiff_t first, ptrdiff_t count, MPI_Count place, MPI_Datatype element, struct pieces *pieces)
+{
+    if (count == 0)
+        return MPI_SUCCESS;
+    if (rank > 0) {
+        ptrdiff_t slab = 1;
+        for (int nth = 0; nth < rank - 1; nth++)
+            slab *= of->dimensions[nth].extent;
+        ptrdiff_t stride = of->dimensions[rank - 1].stride, skipped = first % slab;
+        place += first / slab * stride;
+        if (skipped > 0) {
+            ptrdiff_t head = count < slab - skipped ? count : slab - skipped;
+            int code = add_pieces(of, rank - 1, skipped, head, place, element, pieces);
+            if (code != MPI_SUCCESS)
+                return code;
+            return add_pieces(of, rank, 0, count - head, place + stride, element, pieces);
+        }
+    }
+    int code = section_type(of, rank, count, element, &pieces->types[pieces->number]);
+    pieces->places[pieces->number] = place;
+    if (code == MPI_SUCCESS)
+        pieces->number++;
+    return code;
+}
+
+/* Makes the type of a block that begins `place` bytes after the start of the section, as its
+ * elements lie one after another. Returns whether that is possible. */
+static int block_type(const struct descriptor *of, MPI_Count count, MPI_Count place, MPI_Datatype type, MPI_Datatype *made)
+{
+    MPI_Count lower, extent, size, here = (MPI_Count)of->element;
+    if (PMPI_Type_get_extent_c(type, &lower, &extent) != MPI_SUCCESS || PMPI_Type_size_c(type, &size) != MPI_SUCCESS)
+        return 0;
+    if (lower != 0 || extent != size || extent <= 0 || here % extent != 0 || place < 0 || place % here != 0)
+        return 0;
+    MPI_Count each = here / extent, first = place / here;
+    if (count % each != 0 || count / each > elements(of) - first)
+        return 0;
+    struct pieces pieces = {0};
+    MPI_Datatype element;
+    if (PMPI_Type_contiguous_c(each, type, &element) != MPI_SUCCESS)
+        return 0;
+    int code = add_pieces(of, of->rank, first, count / each, 0, element, &pieces);
+    PMPI_Type_free(&element);
+    if (code == MPI_SUCCESS) {
+        for (int nth = 0; nth < pieces.number; nth++)
+            pieces.lengths[nth] = 1;
+        code = PMPI_Type_create_struct_c(pieces.number, pieces.lengths, pieces.places, pieces.types, made);
+    }
+    for (int nth = 0; nth < pieces.number; nth++)
+        PMPI_Type_free(&pieces.types[nth]);
+    return code == MPI_SUCCESS && PMPI_Type_commit(made) == MPI_SUCCESS;
+}
+
+static MPI_Count number_at(const void *array, int nth, size_t size)
+{
+    return size == sizeof(int) ? ((const int *)array)[nth] : ((const MPI_Count *)array)[nth];
+}
+
+static void free_each(struct each *each)
+{
+    for (int nth = 0; nth < each->number; nth++)
+        if (each->made[nth])
+            PMPI_Type_free(&each->made[nth]);
+    free(each->made);
+    free((void *)each->counts);
+    free((void *)each->places);
+}
+
+int bcs_fortran_open_each(struct block *block, const struct descriptor *of, struct each *each, int how)
+{
+    size_t number = (size_t)each->number + 1;
+    struct each described = *each;
+    MPI_Count *counts = calloc(number, sizeof(*counts));
+    described.counts = counts;
+    described.places = calloc(number, sizeof(MPI_Count));
+    described.made = calloc(number, sizeof(*described.made));
+    if (!counts || !described.places || !described.made)
+        abort();
+    int is_described = 1;
+    for (int nth = 0; is_described && nth < each->number; nth++) {
+        MPI_Count count = number_at(each->counts, nth, each->count_size);
+        if (count == 0)
+            continue;
+        MPI_Count place = number_at(each->places, nth, each->place_size);
+        is_described = count > 0 && block_type(of, count, place, each->types[nth], &described.made[nth]);
+        if (each->count_size == sizeof(int))
+            ((int *)counts)[nth] = 1;
+        else
+            counts[nth] = 1;
+    }
+    if (is_described) {
+        for (int nth = 0; nth < each->number; nth++)
+            if (described.made[nth])
+                each->types[nth] = described.made[nth];
+        *each = described;
+        block->each = each;
+        return MPI_SUCCESS;
+    }
+    free_each(&described);
+    return bcs_fortran_open(block, of, how);
+}
+
+/* Asks the library whether a reduction may use such datatypes (mpi-abi/src/calls/fortran.rs).
+ * Another library of the ABI does not have it. */
+__attribute__((weak)) int bcs_make_operand(MPI_Datatype contribution, MPI_Datatype result, MPI_Datatype element, MPI_Op op);
+
+/* Describes a buffer of a reduction as one element of a new type. Returns whether that is possible. */
+static int describe_operand(struct block *block, const struct descriptor *of, const struct operands *both)
+{
+    block->count = both->count;
+    block->type = both->type;
+    if (!is_contiguous(of) && block->base == of->base)
+        return describe_whole(block, of);
+    if (PMPI_Type_contiguous_c(block->count, block->type, &block->made) != MPI_SUCCESS)
+        return 0;
+    return PMPI_Type_commit(&block->made) == MPI_SUCCESS;
+}
+
+static void free_types(struct operands *both)
+{
+    struct block *blocks[] = {&both->contribution, &both->result};
+    for (int nth = 0; nth < 2; nth++) {
+        if (blocks[nth]->made)
+            PMPI_Type_free(&blocks[nth]->made);
+        blocks[nth]->made = NULL;
+    }
+}
+
+static int describe_operands(struct operands *both, const struct descriptor *contribution, const struct descriptor *result, MPI_Op op)
+{
+    struct block *from = &both->contribution, *to = &both->result;
+    int is_apart = from->base != MPI_IN_PLACE;
+    if (bcs_make_operand && both->count > 0 && (!is_apart || describe_operand(from, contribution, both))
+        && describe_operand(to, result, both)
+        && bcs_make_operand(is_apart ? from->made : MPI_DATATYPE_NULL, to->made, both->type, op)) {
+        both->type = to->made;
+        both->count = 1;
+        return 1;
+    }
+    free_types(both);
+    return 0;
+}
+
+/* Copies a buffer of a reduction if it is a section. One that is too short may be a result of which
+ * this rank gets nothing: then the copy is as long as the call needs. */
+static int copy_operand(struct block *block, const struct descriptor *of, const struct operands *both)
+{
+    if (is_contiguous(of) || block->base != of->base || elements(of) < 2)
+        return MPI_SUCCESS;
+    MPI_Count lower, extent;
+    if (PMPI_Type_get_extent_c(both->type, &lower, &extent) != MPI_SUCCESS || extent < 1 || both->count < 1)
+        extent = 1;
+    block->count = both->count;
+    block->type = both->type;
+    count_elements(block, of);
+    return copy_section(block, of, both->count > 0 ? (size_t)(both->count * extent) : 1);
+}
+
+int bcs_fortran_open_operands(struct operands *both, const struct descriptor *contribution, const struct descriptor *result, MPI_Op op, int how)
+{
+    MPI_Count size = 0;
+    int is_short = PMPI_Type_size_c(both->type, &size) == MPI_SUCCESS && size * both->count <= SHORT;
+    if (!((how & COPY) && is_short) && describe_operands(both, contribution, result, op))
+        return MPI_SUCCESS;
+    if (!(how & COPY))
+        return bcs_fortran_fail(MPI_ERR_BUFFER, "the call goes on after it has returned, and no datatype describes"
+                                " this section of an array; pass an array that is contiguous");
+    int code = copy_operand(&both->contribution, contribution, both);
+    return code == MPI_SUCCESS ? copy_operand(&both->result, result, both) : code;
+}
+
+void bcs_fortran_close_operands(struct operands *both)
+{
+    free_types(both);
+    bcs_fortran_close(&both->contribution, COPY);
+    bcs_fortran_close(&both->result, COPY | WRITTEN);
 }
 
 void bcs_fortran_close(struct block *block, int how)
 {
     if (block->made)
         PMPI_Type_free(&block->made);
+    if (block->each)
+        free_each(block->each);
     if (!block->copied)
         return;
     if (how & WRITTEN)

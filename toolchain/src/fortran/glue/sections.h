@@ -39,6 +39,15 @@ struct block {
     MPI_Datatype made;
     const struct descriptor *copied;
     ptrdiff_t elements; /* how many were copied, from the first on */
+    struct each *each;
+};
+
+/* The blocks of an all-to-all in which each has a count, a place and a datatype. */
+struct each {
+    int number;
+    size_t count_size, place_size; /* of an element of the arrays */
+    const void *counts, *places;
+    MPI_Datatype *types, *made;
 };
 
 static inline int is_contiguous(const struct descriptor *of)
@@ -72,8 +81,49 @@ static inline int open_block(struct block *block, const struct descriptor *of, M
 
 static inline void close_block(struct block *block, int how)
 {
-    if (RARELY(block->made || block->copied))
+    if (RARELY(block->made || block->copied || block->each))
         bcs_fortran_close(block, how);
+}
+
+/* Does the same with blocks of which each has a datatype. If the section is not contiguous, each
+ * becomes one element of a datatype of its own, and the arrays are replaced. */
+int bcs_fortran_open_each(struct block *block, const struct descriptor *of, struct each *each, int how);
+
+static inline int open_each(struct block *block, const struct descriptor *of, struct each *each, int how)
+{
+    block->base = address_of(of->base);
+    if (RARELY(!is_contiguous(of)) && block->base == of->base)
+        return bcs_fortran_open_each(block, of, each, how);
+    return MPI_SUCCESS;
+}
+
+/* The two buffers of a reduction, which have one count and one datatype in C. */
+struct operands {
+    struct block contribution, result;
+    MPI_Count count;
+    MPI_Datatype type;
+};
+
+/* Opens the buffers of a reduction if one of them is a section that is not contiguous. */
+int bcs_fortran_open_operands(struct operands *both, const struct descriptor *contribution, const struct descriptor *result, MPI_Op op, int how);
+void bcs_fortran_close_operands(struct operands *both);
+
+/* Makes buffers of C of the operands of a reduction. */
+static inline int open_operands(struct operands *both, const struct descriptor *contribution, const struct descriptor *result, MPI_Count count, MPI_Datatype type, MPI_Op op, int how)
+{
+    both->contribution.base = address_of(contribution->base);
+    both->result.base = address_of(result->base);
+    both->count = count;
+    both->type = type;
+    if (RARELY(!is_contiguous(contribution) || !is_contiguous(result)))
+        return bcs_fortran_open_operands(both, contribution, result, op, how);
+    return MPI_SUCCESS;
+}
+
+static inline void close_operands(struct operands *both)
+{
+    if (RARELY(both->contribution.made || both->contribution.copied || both->result.made || both->result.copied))
+        bcs_fortran_close_operands(both);
 }
 
 /* Whether a buffer is MPI_IN_PLACE, in either of its forms. */

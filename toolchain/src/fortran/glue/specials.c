@@ -472,15 +472,52 @@ void FORTRAN(mpi_type_struct)(int *count, int *blocklengths, int *displacements,
 {
     ENTER;
     MPI_Datatype made = MPI_DATATYPE_NULL;
+    MPI_Aint lower = 0, extent = 0, ends[2] = {0, 0};
+    int kept = 0, has[2] = {0, 0};
+    ARRAY_OF(int, blocklengths, *count);
     ARRAY_OF(MPI_Aint, displacements, *count);
     ARRAY_OF(MPI_Datatype, types, *count);
-    for (int nth = 0; nth < displacements_count; nth++)
-        displacements_c[nth] = displacements[nth];
-    Datatypes_of(types_c, types, types_count);
-    int code = CALL(MPI_Type_create_struct)(*count, blocklengths, displacements_c, types_c, &made);
+    for (int nth = 0; nth < types_count; nth++) {
+        int end = types[nth] == MARKER_UB;
+        MPI_Aint place = displacements[nth];
+        if (is_marker(types[nth])) {
+            if (!has[end] || (end ? place > ends[end] : place < ends[end]))
+                ends[end] = place;
+            has[end] = 1;
+            continue;
+        }
+        blocklengths_c[kept] = blocklengths[nth];
+        displacements_c[kept] = place;
+        types_c[kept++] = Datatype_of(types[nth]);
+    }
+    int code = CALL(MPI_Type_create_struct)(*count < 0 ? *count : kept, blocklengths_c, displacements_c, types_c, &made);
+    if (code == MPI_SUCCESS && (has[0] || has[1])) {
+        MPI_Datatype plain = made;
+        PMPI_Type_get_extent(plain, &lower, &extent);
+        MPI_Aint begin = has[0] ? ends[0] : lower, end = has[1] ? ends[1] : lower + extent;
+        code = PMPI_Type_create_resized(plain, begin, end - begin, &made);
+        PMPI_Type_free(&plain);
+    }
+    FREE_ARRAY(blocklengths);
     FREE_ARRAY(displacements);
     FREE_ARRAY(types);
     *newtype = of_Datatype(made);
+    DONE(code);
+}
+
+void FORTRAN(mpi_type_get_name)(int *datatype, char *type_name, int *resultlen, int *ierror, size_t type_name_length)
+{
+    ENTER;
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int code = MPI_SUCCESS;
+    if (is_marker(*datatype)) {
+        strcpy(name, *datatype == MARKER_LB ? "MPI_LB" : "MPI_UB");
+        *resultlen = (int)strlen(name);
+    } else {
+        code = CALL(MPI_Type_get_name)(Datatype_of(*datatype), name, resultlen);
+    }
+    if (code == MPI_SUCCESS)
+        give_text(type_name, type_name_length, name);
     DONE(code);
 }
 
