@@ -168,8 +168,8 @@ pub fn op_on(handle: MPI_Op, datatype: MPI_Datatype) -> Result<AnyOp> {
     }
 }
 
-/// Lets a predefined operation combine the data of a derived datatype for the places of a section of
-/// an array, and read the contributions by another one, if there is one. Returns whether it can:
+/// Lets a predefined operation combine the data of a derived datatype for the places of a section
+/// of an array, and read the contributions by another one, if there is one. Returns whether it can:
 /// all data are of the predefined datatype `element`, and the operation is defined on it.
 pub fn make_operand(
     [contribution, result]: [MPI_Datatype; 2],

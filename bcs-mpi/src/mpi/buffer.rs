@@ -75,8 +75,8 @@ impl Buffer {
         &self.datatype
     }
 
-    /// Returns the buffer as the contribution to a reduction, whose datatype may differ from that of
-    /// the result ([`Datatype::make_operand`]).
+    /// Returns the buffer as the contribution to a reduction, whose datatype may differ from that
+    /// of the result ([`Datatype::make_operand`]).
     #[must_use]
     #[inline]
     pub fn as_contribution(self) -> Self {

@@ -16,8 +16,8 @@ const OWN: [(&str, i64); 8] = [
     ("MPI_ERROR", 3),
 ];
 
-/// Combiners that MPI 3 removed: no datatype has them, but programs compare with them. The standard's
-/// constants have other numbers.
+/// Combiners that MPI 3 removed: no datatype has them, but programs compare with them. The
+/// standard's constants have other numbers.
 const OLD_COMBINERS: [(&str, i64); 3] = [
     ("MPI_COMBINER_HVECTOR_INTEGER", -1),
     ("MPI_COMBINER_HINDEXED_INTEGER", -2),

@@ -152,7 +152,7 @@ contains
     if (any(to(2, :, :) /= 7) .or. sum(to) /= 140) call wrong(23)
   end subroutine
 
-  ! Collectives of several blocks, and reductions, which no datatype may describe.
+  ! Collectives of several blocks, and reductions.
   subroutine blocks
     integer :: all(2, size), twice(2, 2 * size), table(2, 2, size), counts(size), places(size), nth
     type(MPI_Request) :: request

@@ -11,8 +11,8 @@
 //! BCS_MPICH_TESTS=$PWD BCS_MPICH_PREFIX=$PREFIX cargo xtask check abi-mpich
 //! ```
 //!
-//! Those of Fortran are run in the same way by `cargo xtask check fortran-mpich`, which says how they
-//! are built.
+//! Those of Fortran are run in the same way by `cargo xtask check fortran-mpich`, which says how
+//! they are built.
 //!
 //! A test that was not built does not count if the peer MPICH's own compiler for the standard ABI
 //! cannot build it either: it calls functions that MPI 3 has removed. A test whose list entry

@@ -1,8 +1,8 @@
 //! Runs MPICH's tests of Fortran, built by our `mpifort`, over our library.
 //!
-//! The tests are not part of this repository. To run them, get MPICH's sources, copy its folder
-//! `confdb` into `test/mpi` and `test/mpi/dtpools` and `maint/version.m4` into `test/mpi`, and build
-//! `test/mpi`:
+//! The tests are not part of this repository. To run them, get MPICH's sources, copy the folder
+//! `confdb` into `test/mpi` and `test/mpi/dtpools`, and `maint/version.m4` into `test/mpi`. Then
+//! build `test/mpi`:
 //!
 //! ```sh
 //! cargo xtask install --prefix $PREFIX

@@ -541,15 +541,14 @@ void FORTRAN(mpi_errhandler_get)(int *comm, int *errhandler, int *ierror)
     DONE(code);
 }
 
-/* Processes that are started. An array of arguments ends with a blank one. */
-static char *FORTRAN(text)(const char *text, size_t length)
+/* Processes that are started. An array of arguments ends with a blank one, and blanks around each do
+ * not count (11.8.2). */
+static char *FORTRAN(text)(const char *text, size_t text_length)
 {
-    size_t has = trimmed(text, length);
-    char *made = malloc(has + 1);
+    TEXT_IN(text);
+    char *made = strdup(text_c);
     if (!made)
         abort();
-    memcpy(made, text, has);
-    made[has] = 0;
     return made;
 }
 
