@@ -4,6 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use apps::bench::{BenchOperation, BenchOptions, BenchRow, BufferMode};
 
+use crate::c_bench::CBench;
 use crate::contest::rows;
 use crate::peers::MPICH;
 use crate::process;
@@ -32,7 +33,7 @@ const MORE_US: f64 = 0.010;
 
 fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let theirs = MPICH.program(workspace)?;
-    let bench = workspace.c_bench()?;
+    let bench = CBench::shared(workspace)?;
     let options = rows(&[BenchOperation::Latency], &[8], BufferMode::Untouched);
     let bound = ["--bind".to_owned(), "core".to_owned()];
     let with_mpich = |options: &[String]| {
