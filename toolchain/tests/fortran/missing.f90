@@ -1,7 +1,6 @@
 ! Parts of MPI that the library does not have yet have names in Fortran, too, and return a code, as does a
-! program to spawn that does not exist. A
-! section that no datatype describes is refused where the call would go on after it has returned, and
-! one with fewer elements than the count says.
+! program to spawn that does not exist. A section of an array that no datatype describes is refused
+! where the call would go on after it has returned, and one with fewer elements than the count says.
 program missing
   use mpi_f08
   implicit none
@@ -18,7 +17,10 @@ program missing
   call MPI_Comm_spawn('none', MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, children, MPI_ERRCODES_IGNORE, code)
   call expect(MPI_ERR_SPAWN, 3)
   call MPI_Iallreduce(memory(1, :), sums(1, :), 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, code)
-  call expect(MPI_ERR_BUFFER, 4)
+  call expect(MPI_SUCCESS, 4)
+  call MPI_Wait(request, MPI_STATUS_IGNORE)
+  call MPI_Ireduce_scatter_block(memory(1, :), sums(1, :), 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, code)
+  call expect(MPI_ERR_BUFFER, 9)
   call MPI_Iallreduce(memory(:, 1), sums(:, 1), 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, code)
   call expect(MPI_SUCCESS, 5)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
