@@ -335,6 +335,9 @@ static int copy_operand(struct block *block, const struct descriptor *of, const 
 
 int bcs_fortran_open_operands(struct operands *both, const struct descriptor *contribution, const struct descriptor *result, MPI_Op op, int how)
 {
+    /* Of no elements nothing is looked at, and the library judges a negative number. */
+    if (both->count <= 0)
+        return MPI_SUCCESS;
     MPI_Count size = 0;
     int is_short = PMPI_Type_size_c(both->type, &size) == MPI_SUCCESS && size * both->count <= SHORT;
     if (!((how & COPY) && is_short) && describe_operands(both, contribution, result, op))
