@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-use test_network::{NetworkKind, NetworkOptions, TestNetwork};
+use test_network::{NetworkKind, NetworkOptions, SwitchFaults, TestNetwork};
 
 use crate::verdict::UnsuitableMachine;
 use crate::workspace::Workspace;
@@ -21,6 +21,27 @@ pub const LAUNCHER: &str = "ip netns exec {host}";
 pub fn make(hosts: usize) -> Result<TestNetwork> {
     let options = NetworkOptions {
         joined: NetworkKind::Bridge,
+        mtu: 1500,
+    };
+    Ok(
+        TestNetwork::make(hosts, options)
+            .map_err(|reason| UnsuitableMachine(reason.to_string()))?,
+    )
+}
+
+/// Makes `hosts` hosts whose network has faults, and builds the program that has them.
+///
+/// # Errors
+///
+/// The program does not build, or [`UnsuitableMachine`] where there are no namespaces.
+pub fn make_lossy(
+    workspace: &Workspace,
+    hosts: usize,
+    faults: SwitchFaults,
+) -> Result<TestNetwork> {
+    workspace.build("test-network", "lossy-switch")?;
+    let options = NetworkOptions {
+        joined: NetworkKind::Lossy(faults),
         mtu: 1500,
     };
     Ok(

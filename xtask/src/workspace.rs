@@ -104,12 +104,21 @@ impl Workspace {
     ///
     /// It does not build.
     pub fn fixture_program(&self, name: &str) -> Result<PathBuf> {
-        let mut build = self.cargo(["build", "--release", "--package", "fixtures"]);
-        build.args(["--bin", name]);
+        self.build("fixtures", name)
+    }
+
+    /// Builds a program of a package, and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// It does not build.
+    pub fn build(&self, package: &str, program: &str) -> Result<PathBuf> {
+        let mut build = self.cargo(["build", "--release", "--package", package]);
+        build.args(["--bin", program]);
         process::run(&mut build, BUILD_LIMIT)?
             .succeeded()
-            .with_context(|| format!("failed to build the fixture {name}"))?;
-        Ok(self.target.join("release").join(name))
+            .with_context(|| format!("failed to build {program} of {package}"))?;
+        Ok(self.target.join("release").join(program))
     }
 
     /// Returns cargo with `words` as its arguments, in this checkout.

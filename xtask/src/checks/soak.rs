@@ -4,7 +4,10 @@
 //! The fixture checks every value. This check measures all processes of the job from outside: the
 //! launcher, the node managers, which contain the NICs, and the ranks. It does so each time the
 //! fixture reports, while the ranks stand still and have returned the free memory of their heaps.
-//! At the end a process may not have more memory than after a sixth of the time, within 2 %.
+//! A page that several processes have mapped is divided among them (the kernel's Pss): heaps of
+//! ranks and the memory of a node are mapped by all of its ranks, and the job has no more memory
+//! after a rank has read a page of another one. At the end a process may not have more memory than
+//! after a sixth of the time, within 2 %.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,12 +17,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use test_network::{NetworkKind, NetworkOptions, SwitchFaults, TestNetwork};
+use test_network::SwitchFaults;
 
 use crate::bootstrap::median;
-use crate::network::{bcs_run, check_no_processes, describe_process, leftover_names};
+use crate::network::{bcs_run, check_no_processes, describe_process, leftover_names, make_lossy};
 use crate::process::command_line;
-use crate::verdict::{CheckOutcome, UnsuitableMachine};
+use crate::verdict::CheckOutcome;
 use crate::workspace::Workspace;
 
 use super::Check;
@@ -95,7 +98,12 @@ fn one(workspace: &Workspace, layout: &str, seconds: u64, seed: u64) -> Result<C
             (command, None)
         }
         "2-hosts" => {
-            let network = lossy(seed)?;
+            let faults = SwitchFaults {
+                seed,
+                loss_permille: LOSS_PERMILLE,
+                ..SwitchFaults::NONE
+            };
+            let network = make_lossy(workspace, HOSTS, faults)?;
             (
                 bcs_run(workspace, &network, HOSTS, &options)?,
                 Some(network),
@@ -118,27 +126,10 @@ fn one(workspace: &Workspace, layout: &str, seconds: u64, seed: u64) -> Result<C
     run.judged(layout, seconds)
 }
 
-/// Hosts whose network loses datagrams.
-fn lossy(seed: u64) -> Result<TestNetwork> {
-    let faults = SwitchFaults {
-        seed,
-        loss_permille: LOSS_PERMILLE,
-        ..SwitchFaults::NONE
-    };
-    let options = NetworkOptions {
-        joined: NetworkKind::Lossy(faults),
-        mtu: 1500,
-    };
-    Ok(
-        TestNetwork::make(HOSTS, options)
-            .map_err(|reason| UnsuitableMachine(reason.to_string()))?,
-    )
-}
-
 /// Memory of all processes of the job at a time, in KiB, by their numbers.
 struct Sample {
     after: Duration,
-    resident_kib: BTreeMap<u32, u64>,
+    kib: BTreeMap<u32, u64>,
 }
 
 /// A run that has ended well.
@@ -191,20 +182,17 @@ impl SoakRun {
     }
 
     fn sample(&mut self, launcher: u32, after: Duration) -> Result<()> {
-        let mut resident_kib = BTreeMap::new();
+        let mut kib = BTreeMap::new();
         for pid in descendants(launcher)? {
             // The process may have ended since.
-            if let Some(kib) = resident(pid) {
-                resident_kib.insert(pid, kib);
+            if let Some(share) = share_of_memory(pid) {
+                kib.insert(pid, share);
                 self.names
                     .entry(pid)
                     .or_insert_with(|| describe_process(pid));
             }
         }
-        self.samples.push(Sample {
-            after,
-            resident_kib,
-        });
+        self.samples.push(Sample { after, kib });
         Ok(())
     }
 
@@ -219,7 +207,7 @@ impl SoakRun {
         let mut grown = 0;
         for (pid, name) in &self.names {
             let of = |samples: &[Sample]| {
-                let all = samples.iter().filter_map(|one| one.resident_kib.get(pid));
+                let all = samples.iter().filter_map(|one| one.kib.get(pid));
                 let all: Vec<f64> = all.map(|kib| *kib as f64).collect();
                 (!all.is_empty()).then(|| median(&all))
             };
@@ -259,7 +247,7 @@ fn descendants(of: u32) -> Result<Vec<u32>> {
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        if let Some(parent) = status_figure(pid, "PPid:") {
+        if let Some(parent) = figure(pid, "status", "PPid:") {
             let parent = u32::try_from(parent).context("a process has a number")?;
             children.entry(parent).or_default().push(pid);
         }
@@ -273,13 +261,15 @@ fn descendants(of: u32) -> Result<Vec<u32>> {
     Ok(all)
 }
 
-/// Returns the resident memory of a process in KiB; `None` if it has ended.
-fn resident(pid: u32) -> Option<u64> {
-    status_figure(pid, "VmRSS:")
+/// Returns the memory of a process in KiB, its share of what it shares included; `None` if it has
+/// ended.
+fn share_of_memory(pid: u32) -> Option<u64> {
+    figure(pid, "smaps_rollup", "Pss:")
 }
 
-fn status_figure(pid: u32, name: &str) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+/// Returns a figure of a file of `/proc/PID`.
+fn figure(pid: u32, file: &str, name: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
     let figure = status.lines().find_map(|line| line.strip_prefix(name))?;
     figure.split_whitespace().next()?.parse().ok()
 }
@@ -291,7 +281,7 @@ mod tests {
     fn sampled(kib: impl Fn(u64) -> u64) -> SoakRun {
         let sample = |second| Sample {
             after: Duration::from_secs(second),
-            resident_kib: BTreeMap::from([(1, 5_000), (2, kib(second))]),
+            kib: BTreeMap::from([(1, 5_000), (2, kib(second))]),
         };
         SoakRun {
             samples: (1..=60).map(sample).collect(),
