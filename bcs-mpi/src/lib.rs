@@ -34,6 +34,7 @@
 //! | send and receive, split communicators, make grids | [`Communicator`] |
 //! | name the peer of a message, and see what came | [`Destination`], [`Source`], [`Tag`], [`Status`], [`Message`] |
 //! | send and receive rows, columns and other parts of arrays | [`Section`], [`View`], [`ViewMut`] |
+//! | exchange the halo (ghost cells) of a stencil on a grid | [`shift`](Communicator::shift), [`shift_view`](Communicator::shift_view) for columns, [`cart_shift`](Communicator::cart_shift) for the peers; `apps/examples/heat.rs` does it under computation |
 //! | communicate while computing | [`scope()`], [`OwnedRequest`], [`BarrierRequest`] |
 //! | wait for several requests | [`wait_all`], [`wait_any`], [`wait_some`], [`test_all`], [`test_any`], [`test_some`] |
 //! | do the same again and again | [`PersistentSend`], [`PersistentReceive`], [`PersistentCollective`] |

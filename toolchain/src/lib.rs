@@ -14,6 +14,7 @@
 //! | [`fortran`] | modules, `mpif.h`, the glue under them, and `mpifort` |
 //! | [`packages`] | files for CMake and `pkg-config` |
 //! | [`share`] | manual pages, and completions of shells |
+//! | `installed_files` | how files, links and folders are made |
 //! | [`archives`] | archives of an installation: a wheel, a package for Debian, a tarball |
 //!
 //! All paths inside are relative, so an installed folder may be moved.
@@ -23,6 +24,7 @@ pub mod bcs;
 mod debug_info;
 pub mod fortran;
 pub mod header;
+mod installed_files;
 pub mod layer;
 pub mod library;
 pub mod packages;
@@ -30,14 +32,14 @@ pub mod share;
 pub mod standard;
 pub mod wrappers;
 
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 pub use debug_info::DebugInfo;
+pub use installed_files::LAUNCHERS;
 
+use installed_files::{copy, link, make_folder, write};
 use layer::Layer;
 use library::Abi;
 
@@ -65,9 +67,6 @@ pub const MPICH_FOLDER: &str = "mpich";
 /// Other names of this library: the one that compilers are given, and the one that Debian's MPICH
 /// has.
 const MPICH_NAMES: [&str; 2] = ["libmpi.so", "libmpich.so.12"];
-
-/// The names under which the `bcs` command is a launcher.
-pub const LAUNCHERS: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
 
 /// Installs everything into a folder, which it creates if necessary. Files of an earlier
 /// installation are replaced.
@@ -113,33 +112,4 @@ fn install_mpich(layer: &Layer, standard: &Path, folder: &Path) -> Result<PathBu
         link(Abi::Mpich.soname(), &folder.join(name))?;
     }
     Ok(library)
-}
-
-fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))
-}
-
-/// Writes a file, and creates its folder if necessary.
-fn write(path: &Path, text: &str) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        make_folder(folder)?;
-    }
-    fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))
-}
-
-/// Replaces an existing file instead of writing to it, because it may be running.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    replace(to, || fs::copy(from, to).map(drop).map_err(Into::into))
-}
-
-fn link(to: &str, at: &Path) -> Result<()> {
-    replace(at, || symlink(to, at).map_err(Into::into))
-}
-
-fn replace(path: &Path, make: impl FnOnce() -> Result<()>) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => make(),
-    }
-    .with_context(|| format!("failed to make {}", path.display()))
 }

@@ -7,8 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::bcs;
+use crate::installed_files::write;
 use crate::layer::Layer;
-use crate::{bcs, write};
 
 /// A shared library of an ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::header::FORTRAN_NAMES;
+use crate::installed_files::write;
 use crate::library::SONAME;
-use crate::write;
 
 /// The files, with their paths below the prefix.
 const FILES: [(&str, &str); 3] = [

@@ -7,8 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::fortran;
+use crate::installed_files::{LAUNCHERS, make_folder, write};
 use crate::wrappers::{WRAPPERS, Wrapper};
-use crate::{LAUNCHERS, fortran, make_folder, write};
 
 /// The manual page of the compiler wrappers of C, installed under the name of the first one.
 const WRAPPER_PAGE: &str = include_str!("man/mpicc.1");

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::header::FORTRAN_NAMES;
-use crate::{link, write};
+use crate::installed_files::{link, write};
 
 /// A wrapper: its names, its language, and flags.
 #[derive(Debug)]

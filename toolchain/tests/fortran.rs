@@ -24,7 +24,7 @@ const LAYOUTS: [&str; 5] = [
     "--nodes 1",
     "--nodes 2",
     "--intranode nic",
-    "--road queues",
+    "--copy-method queues",
     "--nodes 2 --fabric udp",
 ];
 

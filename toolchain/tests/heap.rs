@@ -135,7 +135,7 @@ fn what_is_mapped_over_the_heap_is_what_others_receive() {
         succeeded(&mut heap.run(road, &[text(&remapped)]));
     }
     // Without slots remapping has always worked.
-    succeeded(&mut heap.run("-n 3 --road kernel", &[text(&remapped)]));
+    succeeded(&mut heap.run("-n 3 --copy-method kernel", &[text(&remapped)]));
     let children = heap.built("copies");
     let children = succeeded(&mut heap.run("-n 2", &[text(&children)]));
     assert!(children.contains("children are well"), "{children}");

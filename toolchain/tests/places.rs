@@ -104,7 +104,7 @@ fn ends_with_its_lines(
         for layout in [
             &["--nodes", "1"][..],
             &["--nodes", "2"],
-            &["--nodes", "2", "--road", "queues"],
+            &["--nodes", "2", "--copy-method", "queues"],
         ] {
             let mut run = Command::new(prefix.join("bin/mpiexec"));
             let run = run

@@ -20,7 +20,7 @@ const AT_ONCE: usize = 3;
 /// datagrams or fixed strobes.
 const ROADS: [&[&str]; 4] = [
     &["--intranode", "nic"],
-    &["--road", "queues"],
+    &["--copy-method", "queues"],
     &["--nodes", "2", "--fabric", "udp"],
     &["--nodes", "2", "--strobe", "fixed"],
 ];
@@ -100,7 +100,7 @@ fn wrong_arguments_are_told_on_all_ways(bin: &Path, folder: &Path) {
         "-n 6 --nodes 3",
         "-n 5 --nodes 2 --fabric udp",
         "-n 4 --nodes 2 --strobe fixed",
-        "-n 5 --nodes 2 --road queues",
+        "-n 5 --nodes 2 --copy-method queues",
     ] {
         let mut run = Command::new(bin.join("mpiexec"));
         run.args(layout.split(' ')).args(["--timeout", "120s"]);

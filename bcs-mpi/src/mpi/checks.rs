@@ -63,7 +63,7 @@ fn check_visible(span: Option<Span>, operation: &Operation) -> Result<()> {
     };
     let reason = format!(
         "the buffer lies in this rank's heap, but the program has mapped there {unknown}, by a call that the heap \
-         does not hear of: others would find what lies below (run with --heap own, or with --road kernel if the heap is \
+         does not hear of: others would find what lies below (run with --heap own, or with --copy-method kernel if the heap is \
          the program's own slot_heap!())"
     );
     Err(operation.error(ErrorClass::Buffer, reason))

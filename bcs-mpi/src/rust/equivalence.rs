@@ -18,6 +18,18 @@ use std::sync::{LazyLock, Mutex};
 /// the other bytes stay unchanged, the whole is a valid value for any such data, or
 /// [`amend`](Self::amend) makes it one. Bytes that may be uninitialised (padding) are not among its
 /// data.
+///
+/// ```compile_fail,E0277
+/// # fn sends(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
+/// world.send(&["a reference means nothing to another process"], 1, 0)
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an MPI datatype",
+    label = "a message consists of numbers, `bool`, arrays of these, and types that derive `Equivalence`",
+    note = "for a structure or enumeration of your program, add `#[derive(Clone, Copy, bcs_mpi::Equivalence)]`",
+    note = "for a `Vec<T>` or `String`, send its elements or bytes as a slice"
+)]
 pub unsafe trait Equivalence: Copy + Send + Sync + 'static {
     /// Returns the datatype.
     fn datatype() -> Datatype;

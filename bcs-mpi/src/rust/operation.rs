@@ -8,6 +8,11 @@ use std::marker::PhantomData;
 
 /// An operation of a reduction of `T`: an [`Op`], if the standard defines it on this type (MPI 5.0,
 /// 6.9.2), or a [`UserOp`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation of a reduction of `{T}`",
+    label = "an `Op`, such as `Op::Sum`, or a reference to a `UserOp` is expected here",
+    note = "a closure becomes an operation by `UserOp::new`"
+)]
 pub trait Operation<T: Equivalence>: private::Operation {}
 
 mod private {

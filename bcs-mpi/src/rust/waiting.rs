@@ -12,6 +12,11 @@ use crate::mpi::{self, Result};
 
 /// A request that can be waited for with others of its kind, by [`wait_all`], [`wait_any`] and
 /// [`wait_some`], and tested with them, by [`test_all`], [`test_any`] and [`test_some`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a request",
+    label = "a request of a send, a receive or a collective is expected here",
+    note = "requests of different kinds are waited for one by one, by their own `wait`"
+)]
 pub trait Pending: private::Pending {
     /// The result of its `wait`.
     type Done;

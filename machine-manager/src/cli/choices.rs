@@ -88,7 +88,7 @@ choices! {
         Nic,
     }
 
-    /// `--road`.
+    /// `--copy-method`.
     CopyMethodName for CopyMethod {
         /// Heaps that lie in slots are read and written where they are.
         Slots,

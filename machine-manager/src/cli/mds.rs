@@ -76,9 +76,9 @@ pub enum MdsCommand {
         /// The directory that `bcs run --mds` wrote
         #[arg(value_name = "DIR")]
         dir: PathBuf,
-        /// By one road only
-        #[arg(long, value_name = "W", value_enum)]
-        road: Option<MatrixTransport>,
+        /// By one transport only
+        #[arg(long, alias = "road", value_name = "T", value_enum)]
+        transport: Option<MatrixTransport>,
     },
     /// Print two runs side by side, with what changed most
     Compare {
@@ -170,7 +170,7 @@ pub struct SlicesArgs {
     pub plot: Option<PathBuf>,
 }
 
-/// `--road` of `bcs mds matrix`.
+/// `--transport` of `bcs mds matrix`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MatrixTransport {
     /// By the NICs, in slices.

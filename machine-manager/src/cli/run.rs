@@ -161,11 +161,11 @@ pub struct RunOptions {
     /// Hierarchical ones are done within each node first.
     #[arg(long, value_name = "C", value_enum, default_value_t = CollectivesName::Hierarchical, help_heading = "Communication")]
     pub collectives: CollectivesName,
-    /// Best way to copy between the memories of two ranks that may be used
+    /// Fastest method that may be used to copy between the memories of two ranks
     ///
-    /// A lesser way is chosen to measure it.
-    #[arg(long, value_name = "R", value_enum, default_value_t = CopyMethodName::Slots, help_heading = "Communication", hide_short_help = true)]
-    pub road: CopyMethodName,
+    /// A slower one is chosen to measure it.
+    #[arg(long, alias = "road", value_name = "M", value_enum, default_value_t = CopyMethodName::Slots, help_heading = "Communication", hide_short_help = true)]
+    pub copy_method: CopyMethodName,
     /// Heap of a C program: `slot` lets other ranks read it, `own` is the C library's
     ///
     /// A Rust program chooses its heap itself.

@@ -65,13 +65,13 @@ fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> 
             print(&histogram(&dumps, &metric, rank, node)?)
         }
         MdsCommand::Slices(arguments) => slices(&arguments, faults),
-        MdsCommand::Matrix { dir, road } => {
+        MdsCommand::Matrix { dir, transport } => {
             let dumps = opened(read_summaries(&dir), faults)?;
-            let road = road.map(|road| match road {
+            let transport = transport.map(|transport| match transport {
                 MatrixTransport::Nic => MessageTransport::Nic,
                 MatrixTransport::Smartmap => MessageTransport::Smartmap,
             });
-            print(&report::matrix(&dumps, road))
+            print(&report::matrix(&dumps, transport))
         }
         MdsCommand::Compare { one, other } => {
             let one = opened(read_summaries(&one), faults)?;

@@ -340,7 +340,7 @@ fn settings(options: &RunOptions, driver: NicThreading) -> Result<Settings, BadI
         soft_reduce_elements: options.reduce,
         intranode: options.intranode.into(),
         collectives: options.collectives.into(),
-        road: options.road.into(),
+        road: options.copy_method.into(),
         folding: options.folding.into(),
         checked: options.checked,
         all_phases: options.all_phases,
@@ -589,7 +589,7 @@ fn describe(launched: &StartedJob, ranks: usize) {
         "bcs: {ranks} ranks, {strobe:?} strobes, slices of {slice}, eager limit {eager_limit}, \
          links of {bandwidth}/s{measured}, NIC threads {driver:?}"
     );
-    eprintln!("bcs: messages within a node by {intranode:?}, roads up to {road:?}");
+    eprintln!("bcs: messages within a node by {intranode:?}, copies by {road:?} at best");
     for line in &launched.joined {
         eprintln!("bcs: {line}");
     }

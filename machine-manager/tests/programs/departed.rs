@@ -80,7 +80,7 @@ fn programs_that_scripts_start_find_their_answers_on_all_roads() {
     ] {
         for road in [
             "--intranode smartmap",
-            "--intranode smartmap --road kernel",
+            "--intranode smartmap --copy-method kernel",
             "--intranode nic",
         ] {
             let output = Command::new(env!("CARGO_BIN_EXE_bcs"))

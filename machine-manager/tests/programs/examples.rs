@@ -106,8 +106,8 @@ fn small_pieces_arrive_each_at_its_place() {
         "-n 2 --nodes 2 --nic-threads dedicated --strobe fixed",
         "-n 2",
         "-n 2 --eager-limit 0",
-        "-n 2 --road kernel",
-        "-n 2 --road queues",
+        "-n 2 --copy-method kernel",
+        "-n 2 --copy-method queues",
         "-n 2 --intranode nic",
     ] {
         assert_eq!(
@@ -125,8 +125,8 @@ fn small_pieces_arrive_each_at_its_place() {
 fn roads_keep_the_rules_in_every_layout() {
     let near = LAYOUTS.iter().map(|layout| (*layout, &["unwritable"][..]));
     let others = [
-        ("-n 4 --road kernel", &[][..]),
-        ("-n 4 --road queues", &["unreadable", "unwritable"]),
+        ("-n 4 --copy-method kernel", &[][..]),
+        ("-n 4 --copy-method queues", &["unreadable", "unwritable"]),
         ("-n 4 --intranode nic", &[]),
         ("-n 5 --nodes 3 --intranode nic --strobe fixed", &[]),
         ("-n 64 --nodes 4", &["unwritable"]),

@@ -59,8 +59,8 @@ const HUGE: [&str; 2] = ["huge-message", "huge-broadcast"];
 /// The layouts of these.
 const HUGE_LAYOUTS: [&str; 5] = [
     "-n 2",
-    "-n 2 --road kernel",
-    "-n 2 --road queues",
+    "-n 2 --copy-method kernel",
+    "-n 2 --copy-method queues",
     "-n 2 --intranode nic",
     "-n 2 --nodes 2",
 ];
@@ -70,9 +70,9 @@ const LAYOUTS: [&str; 6] = [
     "-n 3 --nodes 1",
     "-n 3 --nodes 3 --intranode nic --strobe fixed --time-slice 100ms",
     "-n 3 --nodes 2",
-    "-n 3 --nodes 1 --road kernel",
+    "-n 3 --nodes 1 --copy-method kernel",
     "-n 3 --nodes 1 --intranode nic",
-    "-n 3 --nodes 1 --road queues",
+    "-n 3 --nodes 1 --copy-method queues",
 ];
 
 const AT_ONCE: usize = 9;

@@ -99,7 +99,7 @@ fn no_nic_asks_the_kernel_for_what_lies_in_slots() {
             }
         }
     }
-    let (status, _) = run("-n 2 --nodes 2 --road kernel", &bench);
+    let (status, _) = run("-n 2 --nodes 2 --copy-method kernel", &bench);
     assert!(!status.success(), "the kernel is asked, and kills");
 }
 

@@ -155,7 +155,7 @@ fn memory_that_a_peer_cannot_reach_is_an_error_for_all_who_need_it() {
     let (mut ended, mut cases) = (0, 0);
     for layout in ["-n 2", "-n 3", "-n 4 --nodes 2", "-n 5 --nodes 2"] {
         for road in ["slots", "kernel", "queues"] {
-            let options = format!("{layout} --road {road}");
+            let options = format!("{layout} --copy-method {road}");
             for case in OF_NICS.iter().chain(&EXCHANGES).chain(&MESSAGES) {
                 for bad in [0, 1]
                     .into_iter()
@@ -173,7 +173,7 @@ fn memory_that_a_peer_cannot_reach_is_an_error_for_all_who_need_it() {
             }
         }
         // Here no rank has to access its own memory.
-        let options = format!("{layout} --road kernel");
+        let options = format!("{layout} --copy-method kernel");
         let near = OF_NICS
             .iter()
             .filter(|case| **case == "bcast-in" || case.starts_with("r"));

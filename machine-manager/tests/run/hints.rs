@@ -86,7 +86,7 @@ fn a_rank_without_a_slot_is_said_once_when_others_copy_much_from_it() {
         ("-v", 31),
         ("-v --nodes 3", 200),
         ("-v --intranode nic", 200),
-        ("-v --road kernel", 200),
+        ("-v --copy-method kernel", 200),
     ] {
         let output = run(&job(options, messages), "");
         assert!(output.status.success(), "{output:?}");

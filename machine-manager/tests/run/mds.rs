@@ -88,7 +88,7 @@ fn every_command_shows_something_of_a_real_run() {
     assert_eq!(json["ranks"].as_array().unwrap().len(), 2);
     assert!(shown("hist DIR computation", path).contains("figures, from each line to the next"));
     assert!(shown("slices DIR", path).contains("struck slices"));
-    assert!(shown("matrix DIR", path).contains("by all roads"));
+    assert!(shown("matrix DIR", path).contains("by all transports"));
     assert!(shown("compare DIR DIR", path).contains("figures did not change"));
     assert!(shown("blame DIR", path).starts_with("Waited in blocking calls"));
     let page = path.join("run.html");

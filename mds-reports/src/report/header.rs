@@ -56,7 +56,7 @@ fn of_run(run: &RunDump) -> Vec<String> {
         let date = began(seconds.saturating_mul(1_000_000_000));
         format!(" (measured {date})")
     });
-    let roads = format!(
+    let transports = format!(
         "{} within a node, eager up to {}, links of {}/s{}",
         run.intranode,
         size(run.eager_limit as f64),
@@ -71,7 +71,7 @@ fn of_run(run: &RunDump) -> Vec<String> {
         line("ran", &ran),
         line("ranks", &ranks),
         line("slices", &slices),
-        line("roads", &roads),
+        line("transports", &transports),
         line("recorded", &run.recorded),
     ]
 }

@@ -62,15 +62,15 @@ pub fn peers(dumps: &RunDumps, terminal: Option<usize>) -> String {
 /// Returns the matrix of bytes, senders down and receivers across, for one transport or all. For
 /// more than 64 ranks it shows nodes.
 #[must_use]
-pub fn matrix(dumps: &RunDumps, road: Option<MessageTransport>) -> String {
+pub fn matrix(dumps: &RunDumps, transport: Option<MessageTransport>) -> String {
     let flows = figures::flows(dumps);
-    let of_ranks = figures::matrix(&flows, road, |rank| rank);
+    let of_ranks = figures::matrix(&flows, transport, |rank| rank);
     let ranks = numbers(&of_ranks);
     let (who, numbers, cells) = match ranks.len() > MOST_MATRIX_RANKS {
         false => ("rank", ranks, of_ranks),
         true => {
             let node = |rank| dumps.rank(rank).map_or(u32::MAX, |dump| dump.node);
-            let of_nodes = figures::matrix(&flows, road, node);
+            let of_nodes = figures::matrix(&flows, transport, node);
             ("node", self::numbers(&of_nodes), of_nodes)
         }
     };
@@ -92,12 +92,12 @@ pub fn matrix(dumps: &RunDumps, road: Option<MessageTransport>) -> String {
             figures.map(|cell| cell.map_or("·".to_owned(), |cell| size(cell.bytes as f64)));
         rows.add_row([from.to_string()].into_iter().chain(figures));
     }
-    let road = road.map_or("all roads".to_owned(), |road| {
-        format!("the road {}", name(road))
+    let transport = transport.map_or("all transports".to_owned(), |transport| {
+        name(transport).to_owned()
     });
     let sum = |of: fn(&TrafficSum) -> u64| cells.values().map(of).fold(0_u64, u64::saturating_add);
     format!(
-        "{}\n{} messages, {}, by {road}",
+        "{}\n{} messages, {}, by {transport}",
         rows.trim_fmt(),
         sum(|cell| cell.messages),
         size(sum(|cell| cell.bytes) as f64)

@@ -99,13 +99,13 @@ pub static ALL: &[ControlVariable] = &[
     ),
     setting(
         "bcs_reduce",
-        "reductions of at most so many elements are computed in software floating point (--reduce)",
+        "reductions of at most this number of elements are computed in software floating point (--reduce)",
         Form::Number,
         settings!(soft_reduce_elements),
     ),
     setting(
         "bcs_intranode",
-        "which way messages take that stay on a node (--intranode)",
+        "the transport of messages within a node (--intranode)",
         Form::One(Enumeration::Intranode),
         settings!(intranode),
     ),
@@ -117,7 +117,7 @@ pub static ALL: &[ControlVariable] = &[
     ),
     setting(
         "bcs_road",
-        "the best way of bytes from one rank's memory to another's that may be taken (--road)",
+        "the fastest method that may be used to copy between the memories of two ranks (--copy-method)",
         Form::One(Enumeration::Road),
         settings!(road),
     ),
@@ -135,12 +135,12 @@ pub static ALL: &[ControlVariable] = &[
     ),
     bound(
         "bcs_most_requests",
-        "requests that a rank may have open on one road",
+        "requests that a rank may have open on one transport",
         REQUEST_SLOTS,
     ),
     bound(
         "bcs_most_unexpected",
-        "messages that a rank may have that nobody has received, on one road",
+        "messages that a rank may have that nobody has received, on one transport",
         MAX_ENVELOPES_PER_RANK,
     ),
     bound(

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::needs;
+use super::package::{Effort, SUMMARY, VERSION};
 use super::tarball::TarWriter;
 use super::tree::{self, EntryKind, TreeEntry};
-use super::{Effort, SUMMARY, VERSION};
 
 /// The folder of the installation.
 const HOME: &str = "usr/lib/bcs-mpi";

@@ -6,6 +6,7 @@
 //! | [`debian`] | the package for Debian and its derivatives |
 //! | [`tarball`] | a folder to unpack anywhere |
 //! | `tree` | the files of an installation |
+//! | `package` | the version, the summary, and how much is compressed |
 //! | `needs` | what these files need of a machine: the C library's version, and other libraries |
 //!
 //! Each can be compressed quickly, or as far as the format allows ([`Effort`]).
@@ -15,66 +16,16 @@
 
 pub mod debian;
 mod needs;
+mod package;
 pub mod tarball;
 mod tree;
 pub mod wheel;
 
-use std::io::Write as _;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use anyhow::Result;
 
-/// The version of all archives.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// One sentence about the package.
-const SUMMARY: &str = "MPI runtime after Buffered Coscheduling, with the MPI 5.0 standard ABI, \
-                       deadlock detection and per-slice monitoring";
-
-/// The time to spend on compression. Any reader of the format reads both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
-    /// A second, for tests.
-    Quick,
-    /// Most of a minute for each archive, which is 3 to 4 % smaller.
-    Smallest,
-}
-
-/// Rounds of the compressor that searches for the smallest form. More of them gain 0.1 %.
-const ROUNDS: NonZero<u8> = NonZero::new(5).expect("there are some");
-
-impl Effort {
-    /// Compresses a file with gzip.
-    fn gzip(self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let compressed = match self {
-            Self::Quick => {
-                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-                encoder.write_all(bytes).and_then(|()| encoder.finish())
-            }
-            Self::Smallest => {
-                let mut compressed = Vec::new();
-                let options = zopfli::Options {
-                    iteration_count: ROUNDS.into(),
-                    ..zopfli::Options::default()
-                };
-                zopfli::compress(options, zopfli::Format::Gzip, bytes, &mut compressed)
-                    .map(|()| compressed)
-            }
-        };
-        compressed.context("failed to compress an archive")
-    }
-
-    /// Returns the level for a file in a wheel. Levels above 9 are rounds of that compressor.
-    fn zip_level(self) -> i64 {
-        match self {
-            Self::Quick => 1,
-            Self::Smallest => 9 + i64::from(ROUNDS.get()),
-        }
-    }
-}
+pub use package::Effort;
 
 /// Makes all archives of an installation in a folder, and returns their paths.
 ///

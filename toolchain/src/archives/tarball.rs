@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tar::{Builder, EntryType, Header};
 
+use super::package::{Effort, VERSION};
 use super::tree::{self, EntryKind, TreeEntry};
-use super::{Effort, VERSION};
 
 /// Makes the archive of an installation in a folder, and returns its path.
 ///

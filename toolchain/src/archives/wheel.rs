@@ -22,8 +22,8 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::needs::{self, GlibcVersion};
+use super::package::{Effort, SUMMARY, VERSION};
 use super::tree::{self, EntryKind, TreeEntry};
-use super::{Effort, SUMMARY, VERSION};
 
 /// The name of the package in names of files.
 const NAME: &str = "bcs_mpi";

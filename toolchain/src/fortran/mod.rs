@@ -28,7 +28,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{link, write};
+use crate::installed_files::{link, write};
 
 /// The name of the glue, which programs record when they are linked.
 pub const GLUE: &str = "libbcs_fortran.so.1";

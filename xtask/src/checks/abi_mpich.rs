@@ -34,7 +34,7 @@ use super::Check;
 
 pub(super) const CHECK: Check = Check {
     name: "abi-mpich",
-    about: "97 % of MPICH's tests of what we have pass, with one node, with two, and on the road of queues",
+    about: "97 % of MPICH's tests of what we have pass, with one node, with two, and with --copy-method queues",
     about_time: false,
     quick: false,
     run,
@@ -87,7 +87,7 @@ const FOLDERS: [&str; 24] = [
 
 const TESTS: TestFolders = TestFolders {
     names: &FOLDERS,
-    layouts: &["--nodes 1", "--nodes 2", "--road queues"],
+    layouts: &["--nodes 1", "--nodes 2", "--copy-method queues"],
     leaves_out: true,
 };
 

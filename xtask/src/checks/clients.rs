@@ -28,7 +28,11 @@ const RANKS: [usize; 4] = [1, 2, 4, 7];
 const NODES: [usize; 3] = [1, 2, 3];
 
 /// Both paths from memory to memory within a node, and neither of them.
-const ROADS: [&str; 3] = ["--road slots", "--road queues", "--intranode nic"];
+const ROADS: [&str; 3] = [
+    "--copy-method slots",
+    "--copy-method queues",
+    "--intranode nic",
+];
 
 const STROBES: [&str; 2] = ["elastic", "fixed"];
 

@@ -57,11 +57,16 @@ fn run(workspace: &Workspace) -> Result<CheckOutcome> {
     let outcomes = [
         against(
             workspace,
-            "--road kernel",
+            "--copy-method kernel",
             &messages,
             &[never_slower, clearly_faster],
         )?,
-        against(workspace, "--road queues", &messages, &[never_slower])?,
+        against(
+            workspace,
+            "--copy-method queues",
+            &messages,
+            &[never_slower],
+        )?,
         against(workspace, "--folding serial", &reductions, &[on_the_whole])?,
     ];
     Ok(CheckOutcome::of_all(&outcomes))

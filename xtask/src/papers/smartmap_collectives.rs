@@ -59,27 +59,27 @@ const LAYERED_SHARED: &str = "over messages by shared memory";
 const SIDES: [MeasuredSide<'static>; 5] = [
     MeasuredSide {
         name: "SMARTMAP collectives",
-        layout: "--nodes 1 --road slots",
+        layout: "--nodes 1 --copy-method slots",
         what: BenchProgram::Bench(&OPERATIONS),
     },
     MeasuredSide {
         name: "SMARTMAP serial: in turns",
-        layout: "--nodes 1 --road slots",
+        layout: "--nodes 1 --copy-method slots",
         what: BenchProgram::Loops(&["reduce-serial"]),
     },
     MeasuredSide {
         name: "SMARTMAP serial: the root alone",
-        layout: "--nodes 1 --road slots --folding serial",
+        layout: "--nodes 1 --copy-method slots --folding serial",
         what: BenchProgram::Bench(&[BenchOperation::Reduce]),
     },
     MeasuredSide {
         name: "over SMARTMAP messages",
-        layout: "--nodes 1 --road slots",
+        layout: "--nodes 1 --copy-method slots",
         what: BenchProgram::Loops(&LAYERED),
     },
     MeasuredSide {
         name: LAYERED_SHARED,
-        layout: "--nodes 1 --road queues",
+        layout: "--nodes 1 --copy-method queues",
         what: BenchProgram::Loops(&LAYERED),
     },
 ];
@@ -148,7 +148,7 @@ fn hierarchical(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
         },
         MeasuredSide {
             name: SHARED,
-            layout: "--nodes 4 --road queues",
+            layout: "--nodes 4 --copy-method queues",
             what,
         },
         MeasuredSide {

@@ -26,9 +26,9 @@ pub(super) const FIGURE_2: Section = Section {
 
 /// Paths between the ranks of a node, named after the paper's.
 pub(super) const ROADS: [(&str, &str); 3] = [
-    ("SMARTMAP", "--nodes 1 --road slots"),
-    (SHARED_MEMORY, "--nodes 1 --road queues"),
-    ("the kernel's copies", "--nodes 1 --road kernel"),
+    ("SMARTMAP", "--nodes 1 --copy-method slots"),
+    (SHARED_MEMORY, "--nodes 1 --copy-method queues"),
+    ("the kernel's copies", "--nodes 1 --copy-method kernel"),
 ];
 
 /// Messages are copied into shared memory, and out of it.
@@ -135,7 +135,7 @@ fn figure_1(run: &PaperRun<'_>, content: &mut PaperContent) -> Result<()> {
     content.text(format!(
         "*Why they differ.* The paper's processor is an Opteron of 2.2 GHz, and its messages are synchronous: a message moves \
         when its receive is posted. Ours carry what is short in the entry of the queue, which a sender does not wait for. \
-        Shared memory is our own road with two copies (`--road queues`), which shares queues and matching with SMARTMAP; \
+        Shared memory is our own road with two copies (`--copy-method queues`), which shares queues and matching with SMARTMAP; \
         so what is short is the same on both, and the improvement is that of one copy over two, not of one library over \
         another. The kernel's copies stand for Portals, where the operating system copies, too. {}",
         four_ranks()
