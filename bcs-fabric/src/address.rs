@@ -185,6 +185,34 @@ impl GlobalAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn each_variable_has_a_word_of_its_own() {
+        let slots = 0..u32::try_from(MAX_CONTEXTS).unwrap();
+        let of_slots = slots.flat_map(|slot| {
+            [
+                Variable::Owner(slot),
+                Variable::Arrived(slot),
+                Variable::Number(slot),
+                Variable::Arrivals(slot),
+                Variable::Called(slot),
+                Variable::Go(slot),
+            ]
+        });
+        let variables = [Variable::Finished, Variable::Tokens, Variable::Refused]
+            .into_iter()
+            .chain(Microphase::ALL.map(Variable::Quiet))
+            .chain((0..8).map(Variable::Scratch))
+            .chain(of_slots);
+        let mut words = HashSet::new();
+        for variable in variables {
+            let word = variable.index();
+            assert!(word < Variable::COUNT, "{variable:?}");
+            assert!(words.insert(word), "{variable:?} shares word {word}");
+        }
+        assert_eq!(words.len(), Variable::COUNT);
+    }
 
     #[test]
     fn lanes_do_not_overlap_and_fill_the_total() {

@@ -600,3 +600,19 @@ pub fn text<'a>(start: *const c_char) -> Result<&'a [u8]> {
     // SAFETY: the caller's promise.
     Ok(unsafe { CStr::from_ptr(start) }.to_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_basic_type_has_a_usual_handle() {
+        for handle in CANONICAL {
+            let of = elementary(handle).expect("it is a basic type");
+            assert_eq!(canonical(of), Some(handle), "{of:?}");
+            let datatype = predefined(handle).expect("it is a datatype");
+            let bytes = Datatype::predefined(of).size();
+            assert_eq!(datatype.size(), bytes, "{of:?}");
+        }
+    }
+}

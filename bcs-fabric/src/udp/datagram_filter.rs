@@ -309,9 +309,8 @@ impl DatagramFilter {
         let Some(run) = run else {
             return;
         };
-        let count = run.last - run.first.number + 1;
         let taken = self.hub.receive_placed(party, &run, now_ns);
-        self.strays.count_refused(taken, count, from);
+        self.strays.count_refused(taken, run.count(), from);
     }
 
     /// Returns the datagrams that were rejected so far.

@@ -87,3 +87,78 @@ impl Endpoint {
         any
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{ByteRange, DataView};
+    use crate::mpi::Process;
+    use crate::transport::TransportHandle;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    fn receive(mux: &mut Mux) -> Result<TransportHandle, TooManyRequests> {
+        // SAFETY: there are no bytes.
+        let nothing = unsafe { ByteRange::new(0, 0) };
+        mux.receive_from((0, 3, 1), DataView::from(nothing))
+    }
+
+    /// Posts a receive when there is a request slot for it.
+    #[derive(Debug)]
+    struct Receiver(Arc<AtomicBool>);
+
+    impl AsyncOperation for Receiver {
+        fn advance(
+            &mut self,
+            at: &mut dyn OperationContext,
+            posted: &mut bool,
+        ) -> Option<RequestOutcome> {
+            if !self.0.load(Ordering::Relaxed) && receive(at.mux()).is_ok() {
+                self.0.store(true, Ordering::Relaxed);
+                *posted = true;
+            }
+            None
+        }
+
+        fn awaits(&self) -> Vec<TransportHandle> {
+            Vec::new()
+        }
+    }
+
+    /// Takes a request that is done, and goes on.
+    #[derive(Debug)]
+    struct Taker(TransportHandle);
+
+    impl AsyncOperation for Taker {
+        fn advance(
+            &mut self,
+            at: &mut dyn OperationContext,
+            _posted: &mut bool,
+        ) -> Option<RequestOutcome> {
+            at.mux().take(self.0);
+            None
+        }
+
+        fn awaits(&self) -> Vec<TransportHandle> {
+            Vec::new()
+        }
+    }
+
+    /// The program may not call again before the operation is complete.
+    #[test]
+    fn a_refused_operation_gets_the_first_slot_that_another_one_frees() {
+        let process = Process::init().unwrap();
+        let endpoint = process.endpoint();
+        let mut state = endpoint.lock();
+        state.mux.limit_requests(10);
+        let posted: Vec<_> = std::iter::from_fn(|| receive(&mut state.mux).ok()).collect();
+        drop(state);
+        assert!((5..=10).contains(&posted.len()), "{posted:?}");
+        let received = Arc::new(AtomicBool::new(false));
+        let _refused = endpoint.undertake(Box::new(Receiver(received.clone())));
+        assert!(!received.load(Ordering::Relaxed), "no slot is left");
+        endpoint.lock().mux.cancel(posted[0]);
+        let _taker = endpoint.undertake(Box::new(Taker(posted[0])));
+        assert!(received.load(Ordering::Relaxed), "one slot is left");
+    }
+}

@@ -166,3 +166,24 @@ fn a_communicator_goes_on_when_all_ranks_had_wrong_arguments() {
         }
     }
 }
+
+/// The world is never closed, so its parts in wrong calls are taken when the next one comes.
+#[test]
+fn parts_in_wrong_calls_of_the_world_hold_no_requests() {
+    for settings in settings() {
+        for (ranks, nodes) in LAYOUTS {
+            Machine::new(ranks, nodes, settings.clone()).run(|universe| {
+                let world = universe.world();
+                for _ in 0..20 {
+                    let error = world.alltoall(&vec![0u8; ranks], &mut vec![0; 2 * ranks]);
+                    assert_eq!(error.unwrap_err().class, ErrorClass::Count);
+                    world.barrier().unwrap();
+                }
+                let mut state = universe.process().endpoint().lock();
+                state.reap_invalid();
+                let held = state.held_by_invalid();
+                assert!(held < 10, "the parts of 20 calls hold {held} requests");
+            });
+        }
+    }
+}

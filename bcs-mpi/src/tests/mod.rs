@@ -15,6 +15,7 @@ mod drivers;
 mod exchange;
 mod groups;
 mod hierarchical;
+mod immediate;
 mod intercommunicators;
 mod invalid_calls;
 mod leaks;

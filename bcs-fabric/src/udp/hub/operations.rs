@@ -289,3 +289,100 @@ impl Operations {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::layout::Location;
+
+    const BELL: BellId = BellId::STROBE_SENDER;
+
+    fn get(operations: &mut Operations, len: u64) -> u64 {
+        let to = DestinationSpan {
+            rank: 0,
+            into: Location::contiguous(4_096),
+            offset: 0,
+        };
+        operations.get(1, len, to, BELL)
+    }
+
+    /// Its sender may send any bytes at any time.
+    #[test]
+    fn a_get_takes_each_of_its_bytes_once_and_no_others() {
+        let mut operations = Operations::default();
+        let ticket = get(&mut operations, 100);
+        assert!(operations.transfer(0, ticket).is_none(), "another party");
+        let get = operations.transfer(1, ticket).unwrap();
+        assert_eq!(get.wants(0, 100), Some(true));
+        assert_eq!((get.wants(0, 101), get.wants(100, 1)), (None, None));
+        assert_eq!(
+            (get.wants(u64::MAX, 1), get.wants(100, 0)),
+            (None, Some(false))
+        );
+        assert_eq!((get.may_lend(0..200), get.may_lend(100..200)), (100, 0));
+
+        assert_eq!(get.add(10..50), 40);
+        assert_eq!(
+            (get.wants(10, 40), get.wants(9, 2)),
+            (Some(false), Some(true))
+        );
+        assert_eq!((get.may_lend(0..100), get.may_lend(20..100)), (10, 0));
+        assert_eq!(get.may_lend(50..100), 50);
+        assert_eq!((get.add(0..60), get.is_whole()), (20, false));
+        get.stop_lending();
+        assert_eq!(get.may_lend(60..100), 0);
+        assert_eq!((get.add(60..100), get.is_whole()), (40, true));
+    }
+
+    #[test]
+    fn operations_are_in_flight_until_they_have_ended() {
+        let mut operations = Operations::default();
+        assert_eq!(get(&mut operations, 0), FIRST_TICKET);
+        let short = get(&mut operations, LONG_TRANSFER_BYTES - 1);
+        assert!(!operations.has_long());
+        let long = get(&mut operations, LONG_TRANSFER_BYTES);
+        assert!(operations.has_long());
+        let put = operations.put(vec![(1, 10), (2, 20)], BELL);
+        let fetch = operations.fetch(vec![0; 3], BELL);
+        operations.compare(0);
+        assert_eq!(
+            (operations.in_flight(false), operations.in_flight(true)),
+            (1, 4)
+        );
+
+        let mut rung = 0;
+        for (party, end) in [(1, 9), (1, 10), (2, 10), (1, 30)] {
+            operations.complete_puts(party, end, &mut |_| rung += 1);
+            assert_eq!((operations.test(put, 0), rung), (Event::Pending, 0));
+        }
+        operations.complete_puts(2, 20, &mut |_| rung += 1);
+        assert_eq!((operations.test(put, 0), rung), (Event::Signalled, 1));
+
+        assert_eq!(operations.fill(short, &[1]), None, "it is no fetch");
+        assert_eq!(operations.fill(fetch, &[1, 2]), Some(None));
+        assert_eq!(operations.fill(fetch, &[3, 4]), None, "too many bytes");
+        assert_eq!(operations.fill(fetch, &[3]), Some(Some(BELL)));
+        assert_eq!(operations.test(fetch, 0), Event::Signalled);
+        assert_eq!(operations.in_flight(true), 2);
+        assert_eq!(operations.fetched(fetch), [1, 2, 3]);
+
+        assert_eq!(operations.end(1, long, Event::Signalled), Some(BELL));
+        assert!(!operations.has_long());
+        let lost = Event::Failed(FabricError::SourceMemory);
+        assert_eq!(operations.end(1, short, lost), Some(BELL));
+        assert_eq!(operations.in_flight(true), 0);
+        assert_eq!(operations.test(short, 0), lost);
+    }
+
+    /// Nodes of the machine may learn of writes later than their port learns of the verdict.
+    #[test]
+    fn a_verdict_waits_for_the_writes_that_it_has_seen() {
+        let mut operations = Operations::default();
+        let asked = operations.compare(7);
+        assert!(!operations.decide(6, true, 3));
+        assert!(operations.decide(7, true, 3));
+        assert!(!operations.decide(7, true, 3), "it is decided");
+        assert_eq!(operations.test(asked, 2), Event::Pending);
+        assert_eq!(operations.test(asked, 3), Event::Verdict(true));
+    }
+}

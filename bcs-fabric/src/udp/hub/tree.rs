@@ -207,6 +207,16 @@ mod tests {
         assert!(trees[1..].iter().all(|tree| tree.children() == 0));
     }
 
+    /// The first process of each machine comes first. Only the root has no machine to avoid.
+    #[test]
+    fn processes_find_parents_on_other_machines() {
+        let all: Vec<_> = trees(&[0, 0, 1, 1, 2, 2], 0, 1)
+            .iter()
+            .map(children)
+            .collect();
+        assert_eq!(all, [vec![2], vec![], vec![4], vec![5], vec![3], vec![]]);
+    }
+
     #[test]
     fn machines_with_a_process_each_are_a_full_tree() {
         let trees = trees(&(0..7).collect::<Vec<_>>(), 0, 2);

@@ -54,3 +54,11 @@ pub struct PlacedDatagrams {
     /// Its bytes.
     pub range: Range<u64>,
 }
+
+impl PlacedDatagrams {
+    /// Returns the number of datagrams.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.last - self.first.number + 1
+    }
+}

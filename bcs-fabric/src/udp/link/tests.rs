@@ -372,3 +372,32 @@ fn control_goes_before_bulk() {
     let took_ns = net.now_ns - sent_ns;
     assert!(took_ns < 4 * LATENCY_NS, "{took_ns} ns");
 }
+
+/// The kernel joins datagrams of one length, and one that acknowledges brings fewer bytes.
+#[test]
+fn an_acknowledgement_goes_behind_full_datagrams_and_not_behind_messages() {
+    let acknowledges = |datagram: &[u8]| {
+        let (_, frames) = Header::take(datagram).unwrap();
+        Frames(frames).any(|frame| matches!(frame, Ok(Frame::Acknowledgement(_))))
+    };
+    for has_message in [false, true] {
+        let mut net = Net::new(4, DatagramFaults::default());
+        net.links[1].send(b"what is acknowledged");
+        net.send(1);
+        net.now_ns = net.wire.next_ns().unwrap();
+        let (_, to, datagram) = net.wire.take(net.now_ns).unwrap();
+        net.links[to]
+            .receive(&datagram, net.now_ns, &mut net.got[to])
+            .unwrap();
+        net.links[0].transfer(1, 0..100_000);
+        if has_message {
+            net.links[0].send(b"short");
+        }
+        let before = net.record.len();
+        net.send(0);
+        assert_eq!(acknowledges(&net.record[before].1), has_message);
+        net.run();
+        let mut sent = net.record[before..].iter();
+        assert!(sent.any(|(to, datagram)| *to == 1 && acknowledges(datagram)));
+    }
+}

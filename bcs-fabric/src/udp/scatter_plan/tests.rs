@@ -266,6 +266,26 @@ fn front(number: u64, transfer: u64, offset: u64, len: u16) -> Vec<u8> {
 }
 
 #[test]
+fn a_run_has_consecutive_numbers_and_bytes() {
+    let first = BulkFront::take(&front(0, 3, 0, 100)).unwrap().header;
+    let datagram = |number: u64, start: u64| PlacedDatagrams {
+        first: Header { number, ..first },
+        last: number,
+        transfer: 3,
+        range: start..start + 100,
+    };
+    let mut run = DatagramRunMerger::default();
+    for nth in 0..3 {
+        assert_eq!(run.add(datagram(7 + nth, 1_000 + 100 * nth)), None);
+    }
+    let joined = run.add(datagram(11, 1_300)).expect("number 10 is missing");
+    assert_eq!((joined.count(), joined.range.clone()), (3, 1_000..1_300));
+    let alone = run.add(datagram(12, 1_500)).expect("bytes are missing");
+    assert_eq!((alone.count(), alone.range.clone()), (1, 1_300..1_400));
+    assert_eq!(run.take(), Some(datagram(12, 1_500)));
+}
+
+#[test]
 fn a_plan_has_a_place_for_each_byte() {
     let front_1 = front(5, 9, 100, 1_000);
     let each = BULK_FRONT_BYTES + 1_000 + 16;

@@ -526,3 +526,26 @@ fn names_and_ends() {
     assert_eq!(twice.size(), 48);
     assert!(twice.dup().unwrap().is_committed());
 }
+
+#[test]
+fn only_data_of_one_type_without_gaps_are_operands() {
+    let [int, double, pair] = [
+        Elementary::Int32,
+        Elementary::Double,
+        Elementary::DOUBLE_INT,
+    ]
+    .map(Datatype::predefined);
+    let apart = |of: &Datatype, count, stride| of.vector(count, 1, stride).unwrap();
+    let mixed = Datatype::structure(&[1, 1], &[0, 8], &[int.clone(), double]).unwrap();
+    let element = Elementary::Int32;
+    assert!(apart(&int, 3, 2).make_operand(element, None));
+    assert!(!apart(&int, 3, 2).make_operand(Elementary::Double, None));
+    assert!(!mixed.make_operand(element, None));
+    assert!(!apart(&pair, 3, 2).make_operand(Elementary::DOUBLE_INT, None));
+
+    let contribution = apart(&int, 3, 5);
+    assert!(apart(&int, 3, 2).make_operand(element, Some(&contribution)));
+    for other in [apart(&int, 2, 2), mixed] {
+        assert!(!apart(&int, 3, 2).make_operand(element, Some(&other)));
+    }
+}

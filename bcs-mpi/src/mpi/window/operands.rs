@@ -227,3 +227,70 @@ pub(super) fn pieces(
     }
     Some(flush(last))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::layout::LayoutBuilder;
+    use std::sync::Arc;
+
+    /// Returns a view of bytes that no test touches.
+    fn view(address: u64, blocks: &[(i64, u64)]) -> DataView {
+        let mut layout = LayoutBuilder::default();
+        for &(offset, len) in blocks {
+            layout.push(offset, len).unwrap();
+        }
+        let bytes = blocks.iter().map(|block| block.1).sum::<u64>();
+        let bytes = usize::try_from(bytes).unwrap();
+        let layout = Arc::new(layout.finish(100));
+        let is_plain = matches!(blocks, [(0, _)]);
+        // SAFETY: nothing is read or written there.
+        unsafe { DataView::new(address, bytes, (!is_plain).then_some(layout)) }
+    }
+
+    type Piece = (u64, usize, [(u64, usize); 2]);
+
+    fn found(target: &DataView, both: [&DataView; 2]) -> Option<Vec<Piece>> {
+        let mut found = Vec::new();
+        let visited = pieces(target, both, |address, len, both| {
+            found.push((address, len, both.map(|data| (data.address(), data.len()))));
+            Ok(())
+        });
+        visited.map(|visited| visited.map(|()| found).unwrap())
+    }
+
+    #[test]
+    fn each_piece_of_a_target_has_its_part_of_both_operands() {
+        let plain = |address| view(address, &[(0, 24)]);
+        let (origin, result) = (plain(1_000), plain(2_000));
+        let both = [&origin, &result];
+        let whole = (3_000, 24, [(1_000, 24), (2_000, 24)]);
+        assert_eq!(found(&plain(3_000), both), Some(vec![whole]));
+
+        // The first two of the blocks are one piece.
+        let target = view(3_000, &[(0, 4), (4, 4), (16, 8), (40, 8)]);
+        let expected = vec![
+            (3_000, 8, [(1_000, 8), (2_000, 8)]),
+            (3_016, 8, [(1_008, 8), (2_008, 8)]),
+            (3_040, 8, [(1_016, 8), (2_016, 8)]),
+        ];
+        assert_eq!(found(&target, both), Some(expected));
+
+        let scattered = view(1_000, &[(0, 8), (16, 16)]);
+        assert_eq!(found(&target, [&scattered, &result]), None);
+        assert_eq!(found(&target, [&origin, &scattered]), None);
+    }
+
+    #[test]
+    fn a_refused_piece_is_the_last_one() {
+        let plain = view(1_000, &[(0, 16)]);
+        let target = view(3_000, &[(0, 8), (16, 8)]);
+        let mut visited = 0;
+        let refused = pieces(&target, [&plain, &plain], |_, _, _| {
+            visited += 1;
+            Err(Operation::plain("MPI_Put").error(ErrorClass::RmaRange, "no"))
+        });
+        assert!(refused.is_some_and(|visit| visit.is_err()));
+        assert_eq!(visited, 1);
+    }
+}

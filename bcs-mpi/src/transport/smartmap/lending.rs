@@ -78,6 +78,13 @@ impl SmartMap {
         withdrawn
     }
 
+    /// Returns whether a message that was lent to the rank at a place was not fetched in time, so
+    /// that the next ones are copied.
+    #[cfg(test)]
+    pub(crate) fn copies_after_a_loan_to(&self, place: usize) -> bool {
+        self.lenders[place].backs_off()
+    }
+
     fn loan(&self, id: LocalRequestId) -> Loan<'_> {
         Loan::of_transfer(&self.node, self.place, id).expect("requests have their transfers")
     }

@@ -268,6 +268,26 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
     }
 }
 
+/// A rank that posts many receives looks into the queue at the first and at some of the others.
+#[test]
+fn the_first_of_many_receives_looks_for_its_message() {
+    let mut node = Node::new(2, PeerMemory::open());
+    let data = bytes(100, 1);
+    for tag in [5, 6] {
+        let sent = node.send(0, 1, tag, &data, SendMode::Standard);
+        assert_eq!(sent, PostedSend::Complete);
+    }
+    let (mut first, mut second) = (vec![0; 100], vec![0; 100]);
+    let looked = node.receive(1, Some(0), Some(5), &mut first);
+    node.ends[1].drain_for(Some(10));
+    let waits = node.receive(1, Some(0), Some(6), &mut second);
+    node.ends[1].drain_for(Some(10));
+    assert!(node.ends[1].take(looked).is_some() && first == data);
+    assert_eq!(node.ends[1].take(waits), None);
+    node.settle();
+    assert!(node.ends[1].take(waits).is_some() && second == data);
+}
+
 #[test]
 fn a_message_that_is_too_long_is_cut() {
     for peer_memory in roads() {

@@ -33,6 +33,12 @@ impl Lender {
         true
     }
 
+    /// Returns whether the next message will be copied.
+    #[cfg(test)]
+    pub(in crate::transport::smartmap) fn backs_off(&self) -> bool {
+        self.waits > 0
+    }
+
     pub(in crate::transport::smartmap) fn was_wanted(&mut self, wanted: bool) {
         if wanted {
             self.next = MIN_LOAN_BACKOFF;

@@ -88,3 +88,68 @@ fn reach(
     let first = address.checked_add_signed(low)?;
     peer_memory.resolve(place, first, bytes).map(|_| ())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::layout::LayoutBuilder;
+
+    /// Three blocks of 8 bytes, and the bytes between them.
+    const MESSAGE: usize = 24;
+    const MEMORY: usize = 56;
+
+    fn blocks(distance: i64) -> Arc<DataLayout> {
+        let mut layout = LayoutBuilder::default();
+        for nth in 0..3 {
+            layout.push(nth * distance, 8).unwrap();
+        }
+        Arc::new(layout.finish(3 * distance))
+    }
+
+    fn view(memory: &mut [u8; MEMORY], layout: &Arc<DataLayout>) -> DataView {
+        let address = memory.as_mut_ptr().expose_provenance() as u64;
+        // SAFETY: the memory holds all blocks, and tests keep it until the end.
+        unsafe { DataView::new(address, MESSAGE, Some(layout.clone())) }
+    }
+
+    fn source(data: &DataView) -> ScatteredSource {
+        ScatteredSource {
+            address: data.address(),
+            digest: data.layout().unwrap().digest(),
+        }
+    }
+
+    #[test]
+    fn equal_layouts_are_copied_without_packing() {
+        let (mut data, mut fetched, mut brought) = ([7; MEMORY], [0; MEMORY], [0; MEMORY]);
+        let layout = blocks(24);
+        let from = view(&mut data, &layout);
+        let into = view(&mut fetched, &layout);
+        let sender = (&PeerMemory::here(1), 0);
+        let copy = SameLayoutCopy::of(sender, source(&from), &into, MESSAGE).unwrap();
+        copy.copy(0..MESSAGE);
+        let into = view(&mut brought, &layout).address();
+        let copy = SameLayoutCopy::to(sender, &from, into, MESSAGE).unwrap();
+        copy.copy(0..MESSAGE);
+        for found in [fetched, brought] {
+            let is_in_a_block = |at: usize| at % 24 < 8;
+            assert!((0..MEMORY).all(|at| found[at] == 7 * u8::from(is_in_a_block(at))));
+        }
+    }
+
+    #[test]
+    fn other_messages_are_packed() {
+        let (mut data, mut into) = ([7; MEMORY], [0; MEMORY]);
+        let (layout, wider) = (blocks(16), blocks(24));
+        let from = view(&mut data, &layout);
+        let reachable = PeerMemory::here(1);
+        let other_layout = view(&mut into, &wider);
+        let copy = SameLayoutCopy::of((&reachable, 0), source(&from), &other_layout, MESSAGE);
+        assert!(copy.is_none(), "the layouts differ");
+        let same = view(&mut into, &layout);
+        let copy = SameLayoutCopy::of((&PeerMemory::CLOSED, 0), source(&from), &same, MESSAGE);
+        assert!(copy.is_none(), "the sender's memory cannot be reached");
+        let copy = SameLayoutCopy::to((&PeerMemory::CLOSED, 0), &from, same.address(), MESSAGE);
+        assert!(copy.is_none(), "the receiver's memory cannot be reached");
+    }
+}

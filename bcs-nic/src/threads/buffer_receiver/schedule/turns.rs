@@ -176,7 +176,7 @@ mod tests {
     use bcs_core::layout::Location;
     use bcs_core::request::RequestId;
 
-    fn transfer(source: u32, len: u64) -> Transfer {
+    fn envelope(source: u32, len: u64) -> Envelope {
         let send = SendDescriptor {
             request: RequestId {
                 slot: 1,
@@ -191,6 +191,14 @@ mod tests {
             payload: Payload::Memory(Location::contiguous(4096)),
             one_sided: None,
         };
+        Envelope {
+            source,
+            sequence: 1,
+            send,
+        }
+    }
+
+    fn transfer(source: u32, len: u64) -> Transfer {
         let receive = NicReceive {
             request: RequestId {
                 slot: 2,
@@ -200,11 +208,7 @@ mod tests {
             capacity: len,
             shared: false,
         };
-        let envelope = Envelope {
-            source,
-            sequence: 1,
-            send,
-        };
+        let envelope = envelope(source, len);
         let mut transfer = Transfer::new(9, NodeId(0), &envelope, &receive);
         transfer.id = source.into();
         transfer
@@ -227,6 +231,19 @@ mod tests {
         }
         assert_eq!((moved, endings), (1_000_000, 1));
         assert!(!turns.has_transfers());
+    }
+
+    /// Elements of an operand have 1 to 64 bytes. Each is combined as a whole.
+    #[test]
+    fn an_operand_is_cut_between_elements() {
+        let mut turns = TransferTurns::new(Quota::new(&Settings::default()), 100);
+        turns.add(Transfer::operand(NodeId(1), &envelope(1, 10_005)));
+        let mut moved = Vec::new();
+        while turns.has_transfers() {
+            moved.push(bytes(&turns.next(1_000, 0)));
+            assert!(moved.len() < 20, "{moved:?}");
+        }
+        assert_eq!(moved, [vec![960; 10], vec![405]].concat());
     }
 
     #[test]
