@@ -2,8 +2,9 @@
 //! [`super::reductions`].
 //!
 //! If the ranks' blocks lie side by side, a slice holds all of them and its length determines that
-//! of a block. Vector collectives take [`Blocks`]. This layer refuses blocks outside of a slice;
-//! the untyped core checks whether lengths fit each other.
+//! of a block. Vector collectives take [`Blocks`]. This layer refuses blocks outside of a slice, and
+//! notifies the ranks that wait for this one ([`Communicator::told`]); the untyped core checks
+//! whether lengths fit each other.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
 use super::communicator::Communicator;
@@ -11,7 +12,7 @@ use super::equivalence::{Equivalence, read, write};
 use super::matching::as_rank;
 use super::scope::{BorrowedSlice, LentSlice, Scope};
 use crate::mpi::error::Operation as Call;
-use crate::mpi::{self, Buffer, ErrorClass, Result};
+use crate::mpi::{self, Buffer, ErrorClass, InvalidArguments, Result};
 
 /// Where in a slice the block of each rank is, in elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Lists {
     }
 
     /// Returns blocks of a buffer, if all of them are in it.
-    pub(super) fn new(blocks: Blocks<'_>, buffer: &Buffer, call: &'static str) -> Result<Self> {
+    fn new(blocks: Blocks<'_>, buffer: &Buffer, call: &'static str) -> Result<Self> {
         let ends = blocks.counts.iter().zip(blocks.displacements).enumerate();
         for (rank, (&count, &displacement)) in ends {
             let end = displacement.checked_add(count);
@@ -83,12 +84,33 @@ pub(super) fn block_of(
 }
 
 impl Communicator {
+    /// Returns an argument of a collective. If it is wrong, the collective is not called, and the
+    /// ranks that wait for this one are notified. Otherwise the next collective here would meet
+    /// this one of theirs.
+    #[track_caller]
+    pub(super) fn told<V>(&self, argument: Result<V>, arguments: InvalidArguments) -> Result<V> {
+        argument.map_err(|error| self.untyped().tell_of_invalid_call(error, arguments))
+    }
+
     /// Returns one of the blocks that a buffer consists of, one for each rank.
+    #[track_caller]
     pub(super) fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
-        block_of(buffer, self.size(), "ranks", call)
+        self.block_with(buffer, call, InvalidArguments::default())
+    }
+
+    /// Does the same for a collective with a root or an operation.
+    #[track_caller]
+    pub(super) fn block_with(
+        &self,
+        buffer: &Buffer,
+        call: &'static str,
+        arguments: InvalidArguments,
+    ) -> Result<Buffer> {
+        self.told(block_of(buffer, self.size(), "ranks", call), arguments)
     }
 
     /// Does the same as [`block`](Self::block) at the root. Elsewhere there are no blocks.
+    #[track_caller]
     pub(super) fn block_at(
         &self,
         root: usize,
@@ -96,11 +118,25 @@ impl Communicator {
         call: &'static str,
     ) -> Result<Buffer> {
         if self.rank() == root {
-            return self.block(buffer, call);
+            return self.block_with(buffer, call, InvalidArguments::of_root(as_rank(root)));
         }
         Ok(Buffer::EMPTY)
     }
 
+    /// Returns blocks of a buffer, if all of them are in it.
+    #[track_caller]
+    pub(super) fn lists(
+        &self,
+        blocks: Blocks<'_>,
+        buffer: &Buffer,
+        call: &'static str,
+    ) -> Result<Lists> {
+        let lists = Lists::new(blocks, buffer, call);
+        self.told(lists, InvalidArguments::default())
+    }
+
+    /// Does the same at the root. Elsewhere there are no blocks.
+    #[track_caller]
     pub(super) fn lists_at(
         &self,
         root: usize,
@@ -109,7 +145,8 @@ impl Communicator {
         call: &'static str,
     ) -> Result<Lists> {
         if self.rank() == root {
-            return Lists::new(blocks, buffer, call);
+            let lists = Lists::new(blocks, buffer, call);
+            return self.told(lists, InvalidArguments::of_root(as_rank(root)));
         }
         Ok(Lists::none())
     }
@@ -289,7 +326,7 @@ startable! {
     /// Collects the `data` of all ranks in blocks of each rank's `result`.
     allgatherv iallgatherv allgatherv_init "MPI_Allgatherv"
     (comm, call; data => result, blocks: Blocks<'_>) {
-        let lists = Lists::new(blocks, &result, call)?;
+        let lists = comm.lists(blocks, &result, call)?;
         (Some(data), lists.untyped())
     }
 
@@ -305,8 +342,8 @@ startable! {
     /// each.
     alltoallv ialltoallv alltoallv_init "MPI_Alltoallv"
     (comm, call; data => result, out: Blocks<'_>, into: Blocks<'_>) {
-        let out = Lists::new(out, &data, call)?;
-        let into = Lists::new(into, &result, call)?;
+        let out = comm.lists(out, &data, call)?;
+        let into = comm.lists(into, &result, call)?;
         (Some(out.untyped()), into.untyped())
     }
 }
@@ -358,7 +395,7 @@ collectives! {
     /// Collects the blocks of all ranks in each rank's `data`, where its own block is already.
     allgatherv_in_place as allgatherv iallgatherv_in_place as iallgatherv "MPI_Allgatherv"
     (comm, call; => data, blocks: Blocks<'_>) {
-        let lists = Lists::new(blocks, &data, call)?;
+        let lists = comm.lists(blocks, &data, call)?;
         (None, lists.untyped())
     }
 
@@ -372,7 +409,7 @@ collectives! {
     /// Sends a block of `data` to each rank, and replaces it by one from that rank.
     alltoallv_in_place as alltoallv ialltoallv_in_place as ialltoallv "MPI_Alltoallv"
     (comm, call; => data, blocks: Blocks<'_>) {
-        let blocks = Lists::new(blocks, &data, call)?;
+        let blocks = comm.lists(blocks, &data, call)?;
         (None, blocks.untyped())
     }
 }

@@ -10,7 +10,7 @@ use super::equivalence::{Equivalence, read, write};
 use super::matching::{Destination, Source, Status, Tag, as_rank};
 use super::operation::Operation;
 use super::unchecked_memory::settled;
-use crate::mpi::{Buffer, Comm, Group, PROC_NULL, ROOT, Result};
+use crate::mpi::{Buffer, Comm, Group, InvalidArguments, PROC_NULL, ROOT, Result};
 
 /// Two groups of ranks, each of which communicates with the other.
 ///
@@ -220,13 +220,20 @@ impl Intercommunicator {
     }
 
     /// Returns one of the blocks that a buffer consists of, one for each rank of the other group.
-    fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
-        block_of(buffer, self.remote_size(), "ranks of the other group", call)
+    /// If they are not equally long, the ranks that wait for this one are notified.
+    #[track_caller]
+    fn block(&self, buffer: &Buffer, call: &'static str, root: Option<Root>) -> Result<Buffer> {
+        let arguments = root.map(|root| InvalidArguments::of_root(root.rank()));
+        block_of(buffer, self.remote_size(), "ranks of the other group", call).map_err(|error| {
+            self.0
+                .tell_of_invalid_call(error, arguments.unwrap_or_default())
+        })
     }
 
+    #[track_caller]
     fn block_at(&self, root: Root, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         match root {
-            Root::Here => self.block(buffer, call),
+            Root::Here => self.block(buffer, call, Some(root)),
             _ => Ok(Buffer::EMPTY),
         }
     }
@@ -293,7 +300,7 @@ impl Intercommunicator {
         let slice = &raw mut *blocks;
         // SAFETY: as above.
         let blocks = unsafe { write(blocks) };
-        let blocks = self.block(&blocks, "MPI_Allgather")?;
+        let blocks = self.block(&blocks, "MPI_Allgather", None)?;
         let done = self.0.allgather(Some(data), blocks);
         // SAFETY: as above.
         unsafe { settled(slice, "MPI_Allgather", done) }
@@ -310,8 +317,8 @@ impl Intercommunicator {
         let slice = &raw mut *blocks;
         // SAFETY: as above.
         let blocks = unsafe { write(blocks) };
-        let data = self.block(&data, "MPI_Alltoall")?;
-        let blocks = self.block(&blocks, "MPI_Alltoall")?;
+        let data = self.block(&data, "MPI_Alltoall", None)?;
+        let blocks = self.block(&blocks, "MPI_Alltoall", None)?;
         let done = self.0.alltoall(Some(data), blocks);
         // SAFETY: as above.
         unsafe { settled(slice, "MPI_Alltoall", done) }

@@ -6,12 +6,12 @@
 //! ends of its edges, in the order in which the edges were named.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::collectives::{Blocks, CollectiveRequest, Lists, block_of, startable};
+use super::collectives::{Blocks, CollectiveRequest, block_of, startable};
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{as_peer, as_rank};
 use super::scope::{BorrowedSlice, Scope};
-use crate::mpi::{Buffer, Group, Result};
+use crate::mpi::{Buffer, Group, InvalidArguments, Result};
 
 fn as_ranks(ranks: &[usize]) -> Vec<i32> {
     ranks.iter().map(|&rank| as_rank(rank)).collect()
@@ -59,13 +59,17 @@ impl Communicator {
     }
 
     /// Returns one of the blocks that a buffer consists of, one for each neighbour to receive from.
+    #[track_caller]
     fn received_block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
-        block_of(buffer, self.0.neighbors()?.0.len(), "neighbours", call)
+        let block = block_of(buffer, self.0.neighbors()?.0.len(), "neighbours", call);
+        self.told(block, InvalidArguments::default())
     }
 
     /// Returns the same for the neighbours to send to.
+    #[track_caller]
     fn sent_block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
-        block_of(buffer, self.0.neighbors()?.1.len(), "neighbours", call)
+        let block = block_of(buffer, self.0.neighbors()?.1.len(), "neighbours", call);
+        self.told(block, InvalidArguments::default())
     }
 }
 
@@ -80,7 +84,7 @@ startable! {
     /// Sends `data` to each neighbour, and receives one of `blocks` in `result` from each.
     neighbor_allgatherv ineighbor_allgatherv neighbor_allgatherv_init "MPI_Neighbor_allgatherv"
     (comm, call; data => result, blocks: Blocks<'_>) {
-        let lists = Lists::new(blocks, &result, call)?;
+        let lists = comm.lists(blocks, &result, call)?;
         (data, lists.untyped())
     }
 
@@ -96,8 +100,8 @@ startable! {
     /// from each.
     neighbor_alltoallv ineighbor_alltoallv neighbor_alltoallv_init "MPI_Neighbor_alltoallv"
     (comm, call; data => result, out: Blocks<'_>, into: Blocks<'_>) {
-        let out = Lists::new(out, &data, call)?;
-        let into = Lists::new(into, &result, call)?;
+        let out = comm.lists(out, &data, call)?;
+        let into = comm.lists(into, &result, call)?;
         (out.untyped(), into.untyped())
     }
 }

@@ -11,15 +11,17 @@ use super::matching::as_rank;
 use super::operation::Operation;
 use super::scope::{BorrowedSlice, Scope};
 use crate::mpi::error::Operation as Call;
-use crate::mpi::{Buffer, ErrorClass, Result};
+use crate::mpi::{AnyOp, Buffer, ErrorClass, InvalidArguments, Result};
 
 impl Communicator {
     /// Returns this rank's part of a buffer that consists of the numbers of elements in `counts`.
+    #[track_caller]
     fn counted(
         &self,
         buffer: &Buffer,
         counts: &[usize],
         call: &'static str,
+        op: &AnyOp,
     ) -> Result<(Buffer, Vec<i64>)> {
         let sum = counts
             .iter()
@@ -31,11 +33,17 @@ impl Communicator {
                 self.size(),
                 buffer.count()
             );
-            return Err(Call::plain(call).error(ErrorClass::Count, reason));
+            let error = Call::plain(call).error(ErrorClass::Count, reason);
+            return self.told(Err(error), reducing(op, buffer));
         }
         let own = buffer.part(0, counts[self.rank()]);
         Ok((own, numbers(counts)))
     }
+}
+
+/// Returns what decides how others wait for a rank whose reduction has a wrong argument.
+fn reducing(op: &AnyOp, of: &Buffer) -> InvalidArguments {
+    InvalidArguments::default().reducing(Some(op), Some(of.datatype()))
 }
 
 startable! {
@@ -101,7 +109,7 @@ collectives! {
     reduce_scatter_block_in_place as reduce_scatter_block
     ireduce_scatter_block_in_place as ireduce_scatter_block "MPI_Reduce_scatter_block"
     (comm, call; => data, op: impl Operation<T>) {
-        let blocks = comm.block(&data, call)?;
+        let blocks = comm.block_with(&data, call, reducing(&op.untyped(), &data))?;
         (None, blocks, op.untyped())
     }
 
@@ -110,7 +118,7 @@ collectives! {
     reduce_scatter_in_place as reduce_scatter
     ireduce_scatter_in_place as ireduce_scatter "MPI_Reduce_scatter"
     (comm, call; => data, counts: &[usize], op: impl Operation<T>) {
-        let (own, counts) = comm.counted(&data, counts, call)?;
+        let (own, counts) = comm.counted(&data, counts, call, &op.untyped())?;
         (None, own, &counts, op.untyped())
     }
 

@@ -2,7 +2,7 @@
 //! the communicator stays usable.
 
 use super::Machine;
-use crate::{Communicator, ErrorClass, Op, Result};
+use crate::{Blocks, Communicator, ErrorClass, Op, Result};
 use bcs_core::job::{CollectiveMode, IntranodeTransport, Settings, StrobeMode};
 
 /// Ranks and nodes.
@@ -125,6 +125,44 @@ fn collectives_of(comm: &Communicator, wrong: usize, len: usize) {
     came("MPI_Scatter", ErrorClass::Root, true).check(comm, &result);
 }
 
+/// Slices that do not consist of whole blocks, and blocks that are not in their slice. The safe layer
+/// refuses them before it calls the untyped core.
+fn collectives_with_wrong_blocks(comm: &Communicator, wrong: usize, len: usize) {
+    let (me, size) = (comm.rank(), comm.size());
+    let is_wrong = me == wrong;
+    let many = vec![1u64; len * size];
+    let (mut to_one, mut to_many) = (vec![0u64; len], vec![0u64; len * size]);
+    let no_whole = len * size - usize::from(is_wrong);
+    let came = |call, class, waits| CallOutcome {
+        call,
+        class,
+        wrong,
+        waits,
+    };
+
+    let result = comm.alltoall(&many[..no_whole], &mut to_many);
+    came("MPI_Alltoall", ErrorClass::Count, true).check(comm, &result);
+    let result = comm.allgather(&many[..len], &mut to_many[..no_whole]);
+    came("MPI_Allgather", ErrorClass::Count, true).check(comm, &result);
+    let result = comm.scatter(&many[..no_whole], &mut to_one, wrong);
+    came("MPI_Scatter", ErrorClass::Count, true).check(comm, &result);
+    let result = comm.gather(&many[..len], &mut to_many[..no_whole], wrong);
+    came("MPI_Gather", ErrorClass::Count, false).check(comm, &result);
+    let result = comm.reduce_scatter_block_in_place(&mut to_many[..no_whole], Op::Sum);
+    came("MPI_Reduce_scatter_block", ErrorClass::Count, true).check(comm, &result);
+
+    let counts = vec![len; size];
+    let displacements: Vec<usize> = (0..size).map(|rank| rank * len).collect();
+    let blocks = Blocks {
+        counts: &counts,
+        displacements: &displacements,
+    };
+    let result = comm.alltoallv(&many[..no_whole], &mut to_many, blocks, blocks);
+    came("MPI_Alltoallv", ErrorClass::Arg, true).check(comm, &result);
+    let result = comm.gatherv(&many[..len], &mut to_many[..no_whole], blocks, wrong);
+    came("MPI_Gatherv", ErrorClass::Arg, false).check(comm, &result);
+}
+
 #[test]
 fn a_wrong_argument_of_one_rank_is_told_to_those_who_wait_and_the_communicator_goes_on() {
     for settings in settings() {
@@ -139,6 +177,7 @@ fn a_wrong_argument_of_one_rank_is_told_to_those_who_wait_and_the_communicator_g
                     let comm = world.dup().unwrap();
                     for len in [1, 3_000] {
                         collectives_of(&comm, wrong, len);
+                        collectives_with_wrong_blocks(&comm, wrong, len);
                     }
                 }
                 let comm = world.dup().unwrap();

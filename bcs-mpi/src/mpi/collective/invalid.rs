@@ -47,6 +47,15 @@ impl InvalidArguments {
         has_gaps: false,
     };
 
+    /// The arguments of a collective with this root.
+    #[must_use]
+    pub fn of_root(root: i32) -> Self {
+        Self {
+            root: Some(root),
+            ..Self::PLAIN
+        }
+    }
+
     /// Adds what is known of its operation and datatype.
     #[must_use]
     pub fn reducing(self, op: Option<&AnyOp>, of: Option<&Datatype>) -> Self {
