@@ -83,6 +83,14 @@ impl Endpoint {
         state.reap_invalid();
         state.invalid.push(request);
     }
+
+    /// Removes those of `requests`, which were given up by [`forget_invalid`](Self::forget_invalid),
+    /// that are complete.
+    pub(crate) fn retain_invalid(&self, requests: &mut Vec<Request>) {
+        let mut state = self.lock();
+        state.reap_invalid();
+        requests.retain(|request| state.invalid.contains(request));
+    }
 }
 
 impl EndpointState {
@@ -90,6 +98,7 @@ impl EndpointState {
     /// are complete.
     pub(crate) fn leak_report(&mut self) -> wait_state::LeakReport {
         self.reap_freed();
+        self.reap_invalid();
         let mut left = wait_state::LeakReport::default();
         // Keeps the first of several entries for one collective, which may be a part of a schedule.
         let mut under_way: Vec<EnteredCollective> = self.schedules.entered().collect();

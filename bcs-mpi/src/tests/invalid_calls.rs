@@ -226,3 +226,24 @@ fn parts_in_wrong_calls_of_the_world_hold_no_requests() {
         }
     }
 }
+
+/// Its parts in wrong calls are none of the program's requests, also if it is never freed.
+#[test]
+fn a_communicator_that_stays_has_no_requests_of_wrong_calls() {
+    for settings in settings() {
+        for (ranks, nodes) in LAYOUTS {
+            let mut machine = Machine::new(ranks, nodes, settings.clone());
+            machine.may_leave = true;
+            machine.run(|universe| {
+                let comm = universe.world().dup().unwrap();
+                let wrong = comm.rank() == 0;
+                let one = vec![0u8; ranks - usize::from(wrong)];
+                assert!(comm.alltoall(&one, &mut vec![0; ranks]).is_err());
+                comm.barrier().unwrap();
+                let endpoint = universe.process().endpoint();
+                assert_eq!(endpoint.bcs_leak_counts().requests, 0);
+                std::mem::forget(comm);
+            });
+        }
+    }
+}

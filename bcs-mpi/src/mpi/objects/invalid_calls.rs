@@ -2,7 +2,7 @@
 //! program does not wait for these requests, and a context in which they are not complete is not
 //! closed.
 
-use crate::bcs::{Blocking, Endpoint, Request};
+use crate::bcs::{Endpoint, Request};
 use bcs_core::lockstep;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +16,13 @@ pub(in crate::mpi) struct InvalidCalls {
 }
 
 impl InvalidCalls {
-    /// Records a part. Completed parts are forgotten.
+    /// Records a part, which the endpoint takes when it is complete. The communicator may never be
+    /// freed, and the request is none of the program's. Completed parts are forgotten.
     pub(in crate::mpi) fn add(&self, endpoint: &Endpoint, request: Request) {
+        endpoint.forget_invalid(request);
         let mut posted = lockstep::lock(&self.posted);
-        posted.retain(|&earlier| endpoint.bcs_test(Blocking::No, earlier).is_none());
         posted.push(request);
+        endpoint.retain_invalid(&mut posted);
     }
 
     /// Records a part whose messages may stay.
@@ -32,13 +34,8 @@ impl InvalidCalls {
     /// Returns whether all parts are complete, and nothing stays in the context. Otherwise its id
     /// must not be used again: this rank does not wait for members that may never call the same.
     pub(in crate::mpi) fn are_over(self, endpoint: &Endpoint) -> bool {
-        let mut over = !self.leave_messages.into_inner();
-        for &request in &*lockstep::lock(&self.posted) {
-            if endpoint.bcs_test(Blocking::No, request).is_none() {
-                endpoint.forget_invalid(request);
-                over = false;
-            }
-        }
-        over
+        let mut posted = lockstep::lock(&self.posted);
+        endpoint.retain_invalid(&mut posted);
+        posted.is_empty() && !self.leave_messages.load(Ordering::Relaxed)
     }
 }
