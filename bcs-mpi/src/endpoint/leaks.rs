@@ -84,8 +84,8 @@ impl Endpoint {
         state.invalid.push(request);
     }
 
-    /// Removes those of `requests`, which were given up by [`forget_invalid`](Self::forget_invalid),
-    /// that are complete.
+    /// Removes the complete ones of `requests`. All of them were given up by
+    /// [`forget_invalid`](Self::forget_invalid).
     pub(crate) fn retain_invalid(&self, requests: &mut Vec<Request>) {
         let mut state = self.lock();
         state.reap_invalid();

@@ -125,8 +125,8 @@ fn collectives_of(comm: &Communicator, wrong: usize, len: usize) {
     came("MPI_Scatter", ErrorClass::Root, true).check(comm, &result);
 }
 
-/// Slices that do not consist of whole blocks, and blocks that are not in their slice. The safe layer
-/// refuses them before it calls the untyped core.
+/// Slices that do not consist of whole blocks, and blocks that are not in their slice. The safe
+/// layer refuses them before it calls the untyped core.
 fn collectives_with_wrong_blocks(comm: &Communicator, wrong: usize, len: usize) {
     let (me, size) = (comm.rank(), comm.size());
     let is_wrong = me == wrong;
@@ -227,7 +227,8 @@ fn parts_in_wrong_calls_of_the_world_hold_no_requests() {
     }
 }
 
-/// Its parts in wrong calls are none of the program's requests, also if it is never freed.
+/// The program has not made the requests of its parts in wrong calls, so they are not reported to
+/// it, also if the communicator is never freed.
 #[test]
 fn a_communicator_that_stays_has_no_requests_of_wrong_calls() {
     for settings in settings() {

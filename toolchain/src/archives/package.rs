@@ -1,4 +1,4 @@
-//! What all archives have in common: the version, the summary, and how much is compressed.
+//! The common parts of all archives: the version, the summary, and how much is compressed.
 
 use std::io::Write as _;
 use std::num::NonZero;

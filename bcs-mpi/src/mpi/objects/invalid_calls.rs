@@ -17,7 +17,7 @@ pub(in crate::mpi) struct InvalidCalls {
 
 impl InvalidCalls {
     /// Records a part, which the endpoint takes when it is complete. The communicator may never be
-    /// freed, and the request is none of the program's. Completed parts are forgotten.
+    /// freed, and the program has no such request. Completed parts are forgotten.
     pub(in crate::mpi) fn add(&self, endpoint: &Endpoint, request: Request) {
         endpoint.forget_invalid(request);
         let mut posted = lockstep::lock(&self.posted);
