@@ -3,7 +3,7 @@
 //!
 //! If the ranks' blocks lie side by side, a slice holds all of them and its length determines that
 //! of a block. Vector collectives take [`Blocks`]. This layer refuses blocks outside of a slice,
-//! and notifies the ranks that wait for this one ([`Communicator::told`]); the untyped core checks
+//! and notifies the ranks that wait for this one ([`Communicator::notify_if_wrong`]); the untyped core checks
 //! whether lengths fit each other.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
@@ -88,7 +88,11 @@ impl Communicator {
     /// ranks that wait for this one are notified. Otherwise the next collective here would meet
     /// this one of theirs.
     #[track_caller]
-    pub(super) fn told<V>(&self, argument: Result<V>, arguments: InvalidArguments) -> Result<V> {
+    pub(super) fn notify_if_wrong<V>(
+        &self,
+        argument: Result<V>,
+        arguments: InvalidArguments,
+    ) -> Result<V> {
         argument.map_err(|error| self.untyped().tell_of_invalid_call(error, arguments))
     }
 
@@ -106,7 +110,7 @@ impl Communicator {
         call: &'static str,
         arguments: InvalidArguments,
     ) -> Result<Buffer> {
-        self.told(block_of(buffer, self.size(), "ranks", call), arguments)
+        self.notify_if_wrong(block_of(buffer, self.size(), "ranks", call), arguments)
     }
 
     /// Does the same as [`block`](Self::block) at the root. Elsewhere there are no blocks.
@@ -132,7 +136,7 @@ impl Communicator {
         call: &'static str,
     ) -> Result<Lists> {
         let lists = Lists::new(blocks, buffer, call);
-        self.told(lists, InvalidArguments::default())
+        self.notify_if_wrong(lists, InvalidArguments::default())
     }
 
     /// Does the same at the root. Elsewhere there are no blocks.
@@ -146,7 +150,7 @@ impl Communicator {
     ) -> Result<Lists> {
         if self.rank() == root {
             let lists = Lists::new(blocks, buffer, call);
-            return self.told(lists, InvalidArguments::of_root(as_rank(root)));
+            return self.notify_if_wrong(lists, InvalidArguments::of_root(as_rank(root)));
         }
         Ok(Lists::none())
     }

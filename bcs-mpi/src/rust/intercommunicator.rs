@@ -222,18 +222,20 @@ impl Intercommunicator {
     /// Returns one of the blocks that a buffer consists of, one for each rank of the other group.
     /// If they are not equally long, the ranks that wait for this one are notified.
     #[track_caller]
-    fn block(&self, buffer: &Buffer, call: &'static str, root: Option<Root>) -> Result<Buffer> {
-        let arguments = root.map(|root| InvalidArguments::of_root(root.rank()));
-        block_of(buffer, self.remote_size(), "ranks of the other group", call).map_err(|error| {
-            self.0
-                .tell_of_invalid_call(error, arguments.unwrap_or_default())
-        })
+    fn block(
+        &self,
+        buffer: &Buffer,
+        call: &'static str,
+        arguments: InvalidArguments,
+    ) -> Result<Buffer> {
+        block_of(buffer, self.remote_size(), "ranks of the other group", call)
+            .map_err(|error| self.0.tell_of_invalid_call(error, arguments))
     }
 
     #[track_caller]
     fn block_at(&self, root: Root, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         match root {
-            Root::Here => self.block(buffer, call, Some(root)),
+            Root::Here => self.block(buffer, call, InvalidArguments::of_root(root.rank())),
             _ => Ok(Buffer::EMPTY),
         }
     }
@@ -300,7 +302,7 @@ impl Intercommunicator {
         let slice = &raw mut *blocks;
         // SAFETY: as above.
         let blocks = unsafe { write(blocks) };
-        let blocks = self.block(&blocks, "MPI_Allgather", None)?;
+        let blocks = self.block(&blocks, "MPI_Allgather", InvalidArguments::default())?;
         let done = self.0.allgather(Some(data), blocks);
         // SAFETY: as above.
         unsafe { settled(slice, "MPI_Allgather", done) }
@@ -317,8 +319,8 @@ impl Intercommunicator {
         let slice = &raw mut *blocks;
         // SAFETY: as above.
         let blocks = unsafe { write(blocks) };
-        let data = self.block(&data, "MPI_Alltoall", None)?;
-        let blocks = self.block(&blocks, "MPI_Alltoall", None)?;
+        let data = self.block(&data, "MPI_Alltoall", InvalidArguments::default())?;
+        let blocks = self.block(&blocks, "MPI_Alltoall", InvalidArguments::default())?;
         let done = self.0.alltoall(Some(data), blocks);
         // SAFETY: as above.
         unsafe { settled(slice, "MPI_Alltoall", done) }

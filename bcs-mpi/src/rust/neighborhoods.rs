@@ -62,14 +62,14 @@ impl Communicator {
     #[track_caller]
     fn received_block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         let block = block_of(buffer, self.0.neighbors()?.0.len(), "neighbours", call);
-        self.told(block, InvalidArguments::default())
+        self.notify_if_wrong(block, InvalidArguments::default())
     }
 
     /// Returns the same for the neighbours to send to.
     #[track_caller]
     fn sent_block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         let block = block_of(buffer, self.0.neighbors()?.1.len(), "neighbours", call);
-        self.told(block, InvalidArguments::default())
+        self.notify_if_wrong(block, InvalidArguments::default())
     }
 }
 

@@ -34,7 +34,7 @@ impl Communicator {
                 buffer.count()
             );
             let error = Call::plain(call).error(ErrorClass::Count, reason);
-            return self.told(Err(error), reducing(op, buffer));
+            return self.notify_if_wrong(Err(error), reducing(op, buffer));
         }
         let own = buffer.part(0, counts[self.rank()]);
         Ok((own, numbers(counts)))

@@ -77,7 +77,7 @@ pub enum MdsCommand {
         #[arg(value_name = "DIR")]
         dir: PathBuf,
         /// By one transport only
-        #[arg(long, alias = "road", value_name = "T", value_enum)]
+        #[arg(long, value_name = "T", value_enum)]
         transport: Option<MatrixTransport>,
     },
     /// Print two runs side by side, with what changed most

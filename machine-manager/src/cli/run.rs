@@ -164,7 +164,7 @@ pub struct RunOptions {
     /// Fastest method that may be used to copy between the memories of two ranks
     ///
     /// A slower one is chosen to measure it.
-    #[arg(long, alias = "road", value_name = "M", value_enum, default_value_t = CopyMethodName::Slots, help_heading = "Communication", hide_short_help = true)]
+    #[arg(long, value_name = "M", value_enum, default_value_t = CopyMethodName::Slots, help_heading = "Communication", hide_short_help = true)]
     pub copy_method: CopyMethodName,
     /// Heap of a C program: `slot` lets other ranks read it, `own` is the C library's
     ///

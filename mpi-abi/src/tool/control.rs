@@ -116,7 +116,7 @@ pub static ALL: &[ControlVariable] = &[
         settings!(collectives),
     ),
     setting(
-        "bcs_road",
+        "bcs_copy_method",
         "the fastest method that may be used to copy between the memories of two ranks (--copy-method)",
         Form::One(Enumeration::Road),
         settings!(road),

@@ -37,7 +37,7 @@ impl Enumeration {
             Self::NicThreads => "bcs_nic_threads",
             Self::Intranode => "bcs_intranode",
             Self::Collectives => "bcs_collectives",
-            Self::Road => "bcs_road",
+            Self::Road => "bcs_copy_method",
             Self::Folding => "bcs_folding",
         }
     }
