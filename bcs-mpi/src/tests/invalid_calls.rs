@@ -227,6 +227,27 @@ fn parts_in_wrong_calls_of_the_world_hold_no_requests() {
     }
 }
 
+/// Neighbours of a rank whose slices do not consist of whole blocks are notified.
+#[test]
+fn a_wrong_slice_for_neighbors_is_told_to_them() {
+    for settings in settings() {
+        for (ranks, nodes) in LAYOUTS {
+            Machine::new(ranks, nodes, settings.clone()).run(|universe| {
+                let ring = universe.world().cart_create(&[ranks], &[true]).unwrap();
+                let ring = ring.unwrap();
+                let me = ring.rank();
+                let is_near = me <= 1 || me == ranks - 1;
+                let (own, mut all) = ([me; 2], [0; 2]);
+                let len = 2 - usize::from(me == 0);
+                let came = ring.neighbor_alltoall(&own[..len], &mut all);
+                assert_eq!(came.is_err(), is_near, "{came:?}");
+                ring.neighbor_alltoall(&own, &mut all).unwrap();
+                assert_eq!(all, [(me + ranks - 1) % ranks, (me + 1) % ranks]);
+            });
+        }
+    }
+}
+
 /// The program has not made the requests of its parts in wrong calls, so they are not reported to
 /// it, also if the communicator is never freed.
 #[test]
