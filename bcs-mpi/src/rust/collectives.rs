@@ -3,8 +3,8 @@
 //!
 //! If the ranks' blocks lie side by side, a slice holds all of them and its length determines that
 //! of a block. Vector collectives take [`Blocks`]. This layer refuses blocks outside of a slice,
-//! and notifies the ranks that wait for this one ([`Communicator::notify_if_wrong`]); the untyped core checks
-//! whether lengths fit each other.
+//! and notifies the ranks that wait for this one ([`Communicator::notify_if_wrong`]); the untyped
+//! core checks whether lengths fit each other.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
 use super::communicator::Communicator;

@@ -132,9 +132,9 @@ fn one(workspace: &Workspace, layout: &str, seconds: u64, seed: u64) -> Result<C
 /// Memory of the job at a time, in KiB.
 struct Sample {
     after: Duration,
-    /// Of each process, by its number.
+    /// The memory of each process, by its number.
     processes: BTreeMap<u32, u64>,
-    /// Of each process that the launcher has started, and all descendants of that process.
+    /// The memory of each process that the launcher has started, and of its descendants.
     families: BTreeMap<u32, u64>,
 }
 
