@@ -25,6 +25,7 @@
 //! the child has its copy.
 #![expect(unsafe_code, reason = "mmap, mremap, pthread_atfork, _exit")]
 
+use crate::fatal::die_with_message;
 use crate::remapping::{self, PageChangeGuard};
 use crate::{committed, gate, signals};
 use bcs_core::memory::OwnSlot;
@@ -35,7 +36,6 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
-use std::io::Write as _;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -43,9 +43,6 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 /// The bytes copied at a time.
 const PIECE_BYTES: usize = 64 << 20;
-
-/// Exit code of a child that could not get its copy: `EX_OSERR` of sysexits.h.
-const NO_COPY: i32 = 71;
 
 /// The address of the copy while a fork is under way; 0 if there is no copy. Only the thread that
 /// has closed the gate uses this and the next variable.
@@ -284,19 +281,4 @@ fn provide(start: *mut u8, len: usize) -> Result<(), Errno> {
 fn forget(copy: *mut c_void) {
     // SAFETY: `copy` has mapped this memory, with this length, and nobody uses it.
     let _ = unsafe { rustix::mm::munmap(copy, SLOT_BYTES) };
-}
-
-/// Ends the process with a message, without touching the heap.
-pub(crate) fn die_with_message(what: &str, errno: i32) -> ! {
-    let mut text = [0_u8; 256];
-    let mut rest = &mut text[..];
-    let pid = rustix::process::getpid().as_raw_nonzero();
-    let _ = writeln!(rest, "bcs: process {pid}: {what} (errno {errno})");
-    let unused = rest.len();
-    let len = text.len() - unused;
-    // SAFETY: standard error may be closed. Then the message is lost.
-    let stderr = unsafe { BorrowedFd::borrow_raw(2) };
-    let _ = rustix::io::write(stderr, &text[..len]);
-    // SAFETY: this ends the process and runs no more of its code.
-    unsafe { libc::_exit(NO_COPY) }
 }

@@ -33,42 +33,15 @@
     reason = "turnstiles live in memory outside the heap; thread exit hooks"
 )]
 
+use crate::fatal::die_with_message;
 use crate::lock::{self, Lock};
+use crate::thread_turnstile::{Turnstile, UNREGISTERED};
 use crate::{signals, thread_turnstile};
 use libmimalloc_sys as mi;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::ffi::c_void;
-use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence,
-};
-
-/// One thread's entry to the allocator.
-#[repr(align(64))]
-#[derive(Debug)]
-pub(crate) struct Turnstile {
-    inside: AtomicU32,
-    /// Whether the thread must look closer before it goes in.
-    look: AtomicU32,
-    owned: AtomicU32,
-    /// When its thread last purged, in seconds of the system's clock.
-    purged: AtomicI64,
-    /// The last block of medium size that its thread has freed, or null. mimalloc still counts it
-    /// as in use.
-    kept: AtomicPtr<u8>,
-}
-
-impl Turnstile {
-    const fn new(look: u32) -> Self {
-        Self {
-            inside: AtomicU32::new(0),
-            look: AtomicU32::new(look),
-            owned: AtomicU32::new(0),
-            purged: AtomicI64::new(0),
-            kept: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }
-}
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence};
 
 const TURNSTILES: usize = 63;
 
@@ -83,9 +56,6 @@ static FIRST: Page = Page {
     next: AtomicPtr::new(std::ptr::null_mut()),
     turnstiles: [const { Turnstile::new(0) }; TURNSTILES],
 };
-
-/// The turnstile of threads that have none of their own yet. It always tells them to look closer.
-pub(crate) static UNREGISTERED: Turnstile = Turnstile::new(1);
 
 /// Held to hand out turnstiles, and while the gate is closed.
 static REGISTRY: Lock = Lock::new();
@@ -121,6 +91,13 @@ impl GatePass {
     /// Keeps a block, or with null no block. Returns the block that was kept before, or null.
     pub(crate) fn keep(&self, block: *mut u8) -> *mut u8 {
         self.mine.kept.swap(block, Ordering::Relaxed)
+    }
+
+    /// Frees the block that this thread keeps.
+    pub(crate) fn free_kept(&self) {
+        let kept = self.keep(std::ptr::null_mut());
+        // SAFETY: its owner has freed it, and nobody has got it since; null is no block.
+        unsafe { mi::mi_free(kept.cast()) };
     }
 }
 
@@ -234,7 +211,7 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     }
     {
         let inside = enter();
-        crate::heap::free_cached_block(&inside);
+        inside.free_kept();
         // SAFETY: no precondition. The call gives up this thread's heap, if it has one.
         unsafe { mi::mi_thread_done() };
         // mimalloc has set its key to a value that is not a heap; its destructor then does nothing.
@@ -271,7 +248,7 @@ fn add_page(last: &Page) -> &'static Page {
         rustix::mm::mmap_anonymous(std::ptr::null_mut(), size_of::<Page>(), protection, flags)
     };
     let Ok(made) = made else {
-        crate::fork::die_with_message("no memory to let one more thread allocate", 12);
+        die_with_message("no memory to let one more thread allocate", 12);
     };
     last.next.store(made.cast(), Ordering::Release);
     // SAFETY: mapped, aligned to a page, and zeroes are a page without owners.

@@ -8,13 +8,10 @@
 //! allocated before the slot was made, or during that.
 #![expect(unsafe_code, reason = "an allocator")]
 
-use crate::gate::{self, GatePass};
-use crate::{committed, large, ordinary_heap, purging, remapping, setup};
+pub use crate::large::LARGE;
+use crate::{committed, gate, large, ordinary_heap, purging, remapping, setup};
 use bcs_core::memory::slot::{PAGE_BYTES, own};
 use libmimalloc_sys as mi;
-
-/// Blocks of this size and more are large ([`crate::large`]).
-pub const LARGE: usize = 4 << 20;
 
 /// mimalloc gives blocks of this size and more pages of their own. It takes some 100 ns to note
 /// that these are to be purged, and then that they are not. So each thread keeps the last block of
@@ -73,19 +70,19 @@ fn resident() -> i64 {
     rustix::fs::fstat(own.fd()).map_or(0, |about| about.st_blocks)
 }
 
-/// Frees the block that this thread keeps.
-pub(crate) fn free_cached_block(inside: &GatePass) {
-    let kept = inside.keep(std::ptr::null_mut());
-    // SAFETY: its owner has freed it, and nobody has got it since; null is no block.
-    unsafe { mi::mi_free(kept.cast()) };
-}
-
 /// Returns whether a kept block fits the request, and is not much too large.
 fn fits(kept: *mut u8, size: usize, alignment: usize) -> bool {
     // SAFETY: a block of the heap that mimalloc counts as in use.
     let usable = unsafe { mi::mi_usable_size(kept.cast()) };
     let slack = usable.checked_sub(size);
     slack.is_some_and(|slack| slack <= size / 4) && kept.addr().is_multiple_of(alignment)
+}
+
+/// Sets the heap up, if nobody has yet. Returns whether it lies in a slot after all.
+#[cold]
+fn is_in_slot_after_all() -> bool {
+    setup::set_up_once();
+    committed::in_slot()
 }
 
 const fn is_natural(size: usize, alignment: usize) -> bool {
@@ -113,7 +110,10 @@ pub fn allocate_zeroed(size: usize) -> *mut u8 {
 #[must_use]
 pub fn allocate_aligned(size: usize, alignment: usize) -> *mut u8 {
     if !committed::in_slot() {
-        return ordinary_heap::allocate(size, alignment);
+        return match is_in_slot_after_all() {
+            true => allocate_aligned(size, alignment),
+            false => ordinary_heap::allocate(size, alignment),
+        };
     }
     let inside = gate::enter();
     if size >= MEDIUM {
@@ -140,7 +140,10 @@ pub fn allocate_aligned(size: usize, alignment: usize) -> *mut u8 {
 #[must_use]
 pub fn allocate_zeroed_aligned(size: usize, alignment: usize) -> *mut u8 {
     if !committed::in_slot() {
-        return ordinary_heap::allocate_zeroed(size, alignment);
+        return match is_in_slot_after_all() {
+            true => allocate_zeroed_aligned(size, alignment),
+            false => ordinary_heap::allocate_zeroed(size, alignment),
+        };
     }
     let _inside = gate::enter();
     if size >= LARGE {
@@ -174,6 +177,9 @@ pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
 /// As for [`reallocate`].
 #[inline]
 pub unsafe fn reallocate_aligned(block: *mut u8, size: usize, alignment: usize) -> *mut u8 {
+    if block.is_null() && !committed::in_slot() {
+        return allocate_aligned(size, alignment);
+    }
     if !committed::in_slot() || is_elsewhere(block) {
         // SAFETY: the caller's promise.
         return unsafe { ordinary_heap::reallocate(block, size, alignment) };

@@ -15,9 +15,8 @@
 #![expect(unsafe_code, reason = "an allocator; madvise")]
 
 use crate::committed;
-use crate::heap::LARGE;
 use crate::lock::Lock;
-use crate::{purging, remapping};
+use crate::{remapping, seconds};
 use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::own;
 use libmimalloc_sys as mi;
@@ -26,6 +25,9 @@ use rustix::mm::Advice;
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Blocks of this size and more are large.
+pub const LARGE: usize = 4 << 20;
 
 const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
@@ -205,7 +207,7 @@ pub(crate) unsafe fn free(block: *mut u8) {
     let freed = CachedBlock {
         block,
         usable,
-        since: purging::seconds(),
+        since: seconds::now(),
     };
     if usable < LARGE {
         // SAFETY: the caller's promise.

@@ -17,7 +17,7 @@
 //! | [`heap`] | the functions that an allocator has, for [`SlotHeap`] and for a preloaded one |
 //! | `setup` | the first allocation |
 //! | `gate` | keeps threads out of the allocator while a fork copies the heap |
-//! | `thread_turnstile` | a thread's entry through the gate |
+//! | `thread_turnstile` | turnstiles: a thread's entry through the gate |
 //! | `elf_note` | the note in the program's file about its heap |
 //! | [`fork`] | gives a child a private copy |
 //! | [`remapping`] | changes that a program makes to the pages of its heap by itself |
@@ -25,12 +25,14 @@
 //! | `committed` | which parts of the slot are in use, for core dumps |
 //! | `ordinary_heap` | the heap of processes without a slot |
 //! | `large` | large blocks: huge pages, and giving memory back |
-//! | `purging` | giving back the memory of all other blocks |
+//! | `purging`, `seconds` | giving back the memory of all other blocks; the clock of its delays |
+//! | `fatal` | the end of a process whose heap cannot go on |
 //!
 //! This crate knows nothing of MPI.
 
 mod committed;
 mod elf_note;
+mod fatal;
 pub mod fork;
 mod gate;
 pub mod heap;
@@ -39,6 +41,7 @@ mod lock;
 mod ordinary_heap;
 mod purging;
 pub mod remapping;
+mod seconds;
 mod setup;
 mod signals;
 mod slot_heap;

@@ -4,7 +4,6 @@
 //! slots of other ranks must be mapped.
 #![expect(unsafe_code, reason = "an allocator")]
 
-use crate::{committed, heap, setup};
 use std::alloc::{GlobalAlloc as _, Layout, System};
 
 /// Returns the layout of a block; `None` if no block can be so large.
@@ -12,16 +11,7 @@ fn layout(size: usize, alignment: usize) -> Option<Layout> {
     Layout::from_size_align(size, alignment).ok()
 }
 
-/// Sets the heap up, if nobody has yet. Returns whether the heap lies in a slot after all.
-fn decide() -> bool {
-    setup::set_up_once();
-    committed::in_slot()
-}
-
 pub(crate) fn allocate(size: usize, alignment: usize) -> *mut u8 {
-    if decide() {
-        return heap::allocate_aligned(size, alignment);
-    }
     let Some(layout) = layout(size, alignment) else {
         return std::ptr::null_mut();
     };
@@ -30,9 +20,6 @@ pub(crate) fn allocate(size: usize, alignment: usize) -> *mut u8 {
 }
 
 pub(crate) fn allocate_zeroed(size: usize, alignment: usize) -> *mut u8 {
-    if decide() {
-        return heap::allocate_zeroed_aligned(size, alignment);
-    }
     let Some(layout) = layout(size, alignment) else {
         return std::ptr::null_mut();
     };
@@ -41,11 +28,8 @@ pub(crate) fn allocate_zeroed(size: usize, alignment: usize) -> *mut u8 {
 }
 
 /// # Safety
-/// As for [`heap::reallocate_aligned`].
+/// As for [`crate::heap::reallocate_aligned`], and the block is not null.
 pub(crate) unsafe fn reallocate(block: *mut u8, size: usize, alignment: usize) -> *mut u8 {
-    if block.is_null() {
-        return allocate(size, alignment);
-    }
     // SAFETY: the caller's promise.
     let held = unsafe { usable_size(block) };
     let Some(layout) = layout(held, alignment) else {
@@ -56,14 +40,14 @@ pub(crate) unsafe fn reallocate(block: *mut u8, size: usize, alignment: usize) -
 }
 
 /// # Safety
-/// As for [`heap::reallocate_aligned`].
+/// As for [`crate::heap::reallocate_aligned`].
 pub(crate) unsafe fn free(block: *mut u8) {
     // SAFETY: the caller's promise; all blocks are `malloc`'s or `posix_memalign`'s.
     unsafe { libc::free(block.cast()) };
 }
 
 /// # Safety
-/// As for [`heap::reallocate_aligned`].
+/// As for [`crate::heap::reallocate_aligned`].
 pub(crate) unsafe fn usable_size(block: *const u8) -> usize {
     // SAFETY: the caller's promise; the block is not changed.
     unsafe { libc::malloc_usable_size(block.cast_mut().cast()) }

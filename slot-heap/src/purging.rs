@@ -16,10 +16,9 @@
 #![expect(unsafe_code, reason = "mimalloc's options, madvise")]
 
 use crate::gate::{self, GatePass};
-use crate::{heap, large, remapping};
+use crate::{large, remapping, seconds};
 use libmimalloc_sys as mi;
 use std::ffi::{c_int, c_long, c_ulonglong, c_void};
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// How long freed memory may stay resident. It is long enough that new faults cost almost nothing
@@ -60,7 +59,7 @@ unsafe extern "C" fn heartbeat(collects: bool, _: c_ulonglong, _: *mut c_void) {
     if collects {
         return;
     }
-    let (now, delay) = (seconds(), DELAY.as_secs().cast_signed());
+    let (now, delay) = (seconds::now(), DELAY.as_secs().cast_signed());
     if gate::is_due(now, delay) {
         let inside = gate::enter();
         large::free_expired(now);
@@ -68,22 +67,9 @@ unsafe extern "C" fn heartbeat(collects: bool, _: c_ulonglong, _: *mut c_void) {
     }
 }
 
-/// Returns the time of the system's clock, from the C library. rustix would look its clock up by
-/// `dlsym` at its first use, and that waits for the dynamic linker's lock. A thread may hold that
-/// lock while its constructor waits for this thread.
-pub(crate) fn seconds() -> i64 {
-    let mut now = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: it writes the time there.
-    match unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, now.as_mut_ptr()) } {
-        // SAFETY: the call has written it.
-        0 => unsafe { now.assume_init() }.tv_sec,
-        _ => 0,
-    }
-}
-
 /// Gives back all free pages of this thread and of ended ones.
 pub(crate) fn purge(inside: &GatePass) {
-    heap::free_cached_block(inside);
+    inside.free_kept();
     // SAFETY: no precondition.
     unsafe { mi::mi_collect(true) };
 }

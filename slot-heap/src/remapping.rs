@@ -649,7 +649,7 @@ pub(crate) fn restore_block(block: *mut u8, len: usize) {
         .find(|(_, difference)| *difference != RemapFlags::NONE)
     {
         if heap.renew(&piece, READ_WRITE).is_err() {
-            crate::fork::die_with_message(
+            crate::fatal::die_with_message(
                 "the memory of a block that was freed cannot be had again",
                 12,
             );

@@ -1,13 +1,43 @@
-//! The current thread's turnstile of the gate.
+//! Turnstiles, and which of them is the current thread's.
 //!
-//! It is a thread-local variable whose place is fixed before the program runs (the initial-exec
+//! The current one is a thread-local variable whose place is fixed before the program runs (the initial-exec
 //! model). Rust uses the other model in a shared library: there the C library allocates the
 //! variable when a thread first touches it, or after a `dlopen`. It does so by `malloc`, and where
 //! this is its `malloc` that would never end. Rust does not offer the initial-exec model yet, so on
 //! x86-64 the variable is written in assembly. (mimalloc's own variables use this model, too: the
 //! feature `local_dynamic_tls` of its crate is off.)
 
-use crate::gate::{Turnstile, UNREGISTERED};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32};
+
+/// One thread's entry to the allocator.
+#[repr(align(64))]
+#[derive(Debug)]
+pub(crate) struct Turnstile {
+    pub(crate) inside: AtomicU32,
+    /// Whether the thread must look closer before it goes in.
+    pub(crate) look: AtomicU32,
+    pub(crate) owned: AtomicU32,
+    /// When its thread last purged, in seconds of the system's clock.
+    pub(crate) purged: AtomicI64,
+    /// The last block of medium size that its thread has freed, or null. mimalloc still counts it
+    /// as in use.
+    pub(crate) kept: AtomicPtr<u8>,
+}
+
+impl Turnstile {
+    pub(crate) const fn new(look: u32) -> Self {
+        Self {
+            inside: AtomicU32::new(0),
+            look: AtomicU32::new(look),
+            owned: AtomicU32::new(0),
+            purged: AtomicI64::new(0),
+            kept: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+}
+
+/// The turnstile of threads that have none of their own yet. It always tells them to look closer.
+pub(crate) static UNREGISTERED: Turnstile = Turnstile::new(1);
 
 /// Returns this thread's turnstile; [`UNREGISTERED`] if it has none.
 #[inline]
@@ -75,7 +105,7 @@ mod variable {
     use std::cell::Cell;
 
     thread_local! {
-        static MINE: Cell<&'static Turnstile> = const { Cell::new(&NOBODYS) };
+        static MINE: Cell<&'static Turnstile> = const { Cell::new(&UNREGISTERED) };
     }
 
     #[inline]
