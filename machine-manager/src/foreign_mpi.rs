@@ -43,7 +43,7 @@ impl ForeignMpi {
     #[must_use]
     pub fn line(&self, ranks: usize) -> Option<String> {
         let (rank, node, library) = self.found.as_ref()?;
-        let cure = cure(library, node_manager::foreign_mpi::provides);
+        let cure = cure(library, node_manager::mpi_libraries::provides);
         Some(format!(
             "rank {rank} on node {node} is a program of another MPI ({library}): it has not joined the job of {ranks}, \
              and was rank 0 of 1; {cure}"

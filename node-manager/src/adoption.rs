@@ -11,13 +11,13 @@
 //! kills it when our end is closed (`bcs-mpi/src/adoption/lifeline.rs`). A rank that ends without
 //! MPI_Finalize is a failure, whatever its exit code: its launcher reports that.
 
-use crate::agent::{AgentError, kernel};
+use crate::agent_error::{AdoptionError, AgentError, kernel};
 use crate::control::{JobStart, Stream};
 use crate::launcher_link::LauncherLink;
 use crate::output::OutputPipe;
 use crate::pmi::{PmiConnection, PmiStage};
 use crate::rank_connection::{RankConnection, RankReadOutcome};
-use crate::rank_process::{RankProcess, RankStage, SlotState};
+use crate::rank_process::{RankProcess, RankStage, SlotState, StartedElsewhere};
 use crate::recorder::RankRecorder;
 use bcs_core::job::NodeId;
 use bcs_core::job::handshake::FromRank;
@@ -36,17 +36,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Connections that have not sent their rank. Ranks send it at once, so more are not of this job.
 const UNKNOWN_AT_ONCE: usize = 64;
-
-/// Ranks cannot be adopted.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AdoptionError {
-    #[error("rank {rank} has not come within {seconds} s, though its launcher has started it")]
-    Missing { rank: u32, seconds: u64 },
-    #[error("a rank has ended before all ranks of its node had come")]
-    Ended,
-    #[error("bcs run is gone")]
-    Alone,
-}
 
 /// Waits until all ranks of this node manager, given with their nodes, have connected.
 pub(crate) fn adopt(
@@ -101,14 +90,6 @@ pub(crate) fn adopt(
         }
     }
     Ok(adopted.into_iter().flatten().collect())
-}
-
-/// The part of a rank's data that only ranks of another launcher have.
-#[derive(Debug)]
-pub(crate) struct StartedElsewhere {
-    /// The rank is killed when this is closed.
-    #[expect(dead_code, reason = "it is only held")]
-    lifeline: OwnedFd,
 }
 
 /// Waits for connections and their messages. Returns which of the unknown ones has sent something.

@@ -8,10 +8,10 @@
 //! Invariants: after the launcher is gone, or has sent Terminate, the process ends by itself. It
 //! never ends before all its descendants have ended, except those that it may not kill.
 
-use crate::adoption::AdoptionError;
+use crate::agent_error::{AgentError, kernel};
 use crate::control::{
-    Frame, FrameError, FrameReadOutcome, FromManager, JobStart, RankFailure, RankFailureKind,
-    SpawnStart, Stream, ToManager, UserSignal,
+    Frame, FrameReadOutcome, FromManager, JobStart, RankFailure, RankFailureKind, SpawnStart,
+    Stream, ToManager, UserSignal,
 };
 use crate::event_poll::{EventPoll, EventSource};
 use crate::foreign_mpi::ForeignMpi;
@@ -21,12 +21,11 @@ use crate::launcher_link::LauncherLink;
 use crate::leak_collector::LeakCollector;
 use crate::limits::{LOST_NODE_PATIENCE, OUTPUT_QUEUE_BYTES};
 use crate::local_ranks::{self, LocalRanks};
-use crate::nic::{LocalNics, NicError};
-use crate::pmi::{PmiNews, PmiService};
+use crate::nic::LocalNics;
+use crate::pmi_service::{PmiNews, PmiService};
 use crate::rank_connection::RankReadOutcome;
 use crate::rank_process::{HelloSender, RankProcess, RankStage, SlotState};
 use crate::recorder::RankRecorder;
-use crate::shortage::advice;
 use crate::slots;
 use crate::surveyor;
 use crate::wait_state_report;
@@ -34,7 +33,6 @@ use bcs_core::clock::now_ns;
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::job::handshake::{FromRank, NodeManagerReply, PROTOCOL_VERSION, Welcome};
 use bcs_core::job::{RankAnswer, RankRequest};
-use bcs_core::memory::MapError;
 use bcs_core::wait_state::{LeakReport, Site};
 use bcs_nic::driver::NicHostEvent;
 use bcs_nic::failure::NicFailure;
@@ -42,30 +40,6 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
-
-/// An error that stops a node manager which can still send messages.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AgentError {
-    #[error("{0}: {1}{advice}", advice = advice(*.1))]
-    Kernel(&'static str, Errno),
-    #[error("invalid frame from the launcher: {0}")]
-    Frame(#[from] FrameError),
-    #[error(transparent)]
-    Nic(#[from] NicError),
-    #[error(transparent)]
-    Meeting(#[from] HandshakeError),
-    #[error(transparent)]
-    Adoption(#[from] AdoptionError),
-    #[error("failed to start the relay of its launch tree: {0}")]
-    Relay(std::io::Error),
-    #[error("a rank cannot record (--mds): {0}")]
-    Recorder(MapError),
-}
-
-/// Adds the name of a failing call to its error.
-pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AgentError {
-    move |errno| AgentError::Kernel(what, errno)
-}
 
 /// The agent; see the head of this file.
 pub(crate) struct Agent {

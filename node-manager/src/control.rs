@@ -2,13 +2,14 @@
 //! command such as ssh stands between, over the standard streams that this command provides.
 
 pub use crate::frames::{
-    Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting, RawFrame, encode,
+    Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting, RawFrame, Stream,
+    encode,
 };
 
-pub use crate::pmi::{PmiAnswer, PmiRequest, PmiTraffic};
+pub use crate::pmi_messages::{PmiAnswer, PmiRequest, PmiTraffic};
 
-use crate::launch_tree::Subtree;
 use crate::rank_cores::RankCores;
+use crate::subtree::Subtree;
 use crate::survey::SurveyPart;
 use bcs_core::job::{Cores, NodeId, Placement, RankAnswer, RankRequest, Settings, SpawnedGroup};
 use bcs_core::mapped_code::CodePlace;
@@ -569,13 +570,4 @@ pub enum RankFailureKind {
     },
     /// Sent an invalid message to its node manager.
     MalformedMessage(String),
-}
-
-/// Standard output or standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stream {
-    /// Standard output.
-    Out,
-    /// Standard error.
-    Err,
 }

@@ -5,12 +5,20 @@
 //! [`FrameWriter`] until the channel takes them.
 
 use crate::byte_stream;
-use crate::control::Stream;
 use crate::limits::{MAX_ADDRESS_BYTES, MAX_FRAME_BYTES};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::os::fd::AsFd;
+
+/// Standard output or standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
 
 /// The beginning of the first line of a node manager of several machines; its version follows. It
 /// is a line of text, so that any two versions understand it, and so that it differs from the

@@ -1,11 +1,11 @@
 //! The channel to the launcher, or to the relay of this process, which leads there.
 
-use crate::agent::{AgentError, kernel};
+use crate::agent_error::{AgentError, kernel};
 use crate::control::{Frame, FrameReadOutcome, FrameReader, FrameWriter, ToManager};
 use crate::job_memory::{ControlChannel, SharedJobMemory};
-use crate::launch_tree::Subtree;
 use crate::launch_tree::relay_thread::{self, RunningRelay};
 use crate::reaper;
+use crate::subtree::Subtree;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -44,12 +44,12 @@ impl LauncherLink {
         };
         let reader = std::mem::take(&mut self.reader);
         let writer = std::mem::take(&mut self.writer);
-        let link = Self {
-            reader,
-            writer,
+        let started = relay_thread::start(channel, (reader, writer), subtree, memory);
+        let (channel, relay) = started.map_err(AgentError::Relay)?;
+        *self = Self {
+            relay: Some(relay),
             ..Self::new(channel)
         };
-        *self = relay_thread::start(link, subtree, memory).map_err(AgentError::Relay)?;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The ranks of this process's nodes, and the flow of their output.
 
 use crate::adoption;
-use crate::agent::{AgentError, kernel};
+use crate::agent_error::{AgentError, kernel};
 use crate::control::{FrameWriter, FromManager, JobStart, SpawnStart, Stream, application_of};
 use crate::event_poll::{EventPoll, EventSource};
 use crate::input_pipes::InputPipes;

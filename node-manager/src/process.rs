@@ -7,6 +7,7 @@ use crate::job_memory::{self, ControlChannel, SharedJobMemory};
 use crate::launcher_link::LauncherLink;
 use crate::limits::READ_BYTES;
 use crate::lost_launcher;
+use crate::roles::by_hand;
 use crate::supervisor;
 use bcs_core::job::handshake::MAX_MESSAGE_BYTES;
 use std::io::{self, IsTerminal as _};
@@ -28,12 +29,6 @@ pub fn run(adopts: bool) -> ExitCode {
         _ => by_hand("a node manager is started by `bcs run`, not by hand"),
     }
 }
-
-/// The last argument of a node manager whose ranks another launcher has started.
-pub const ADOPTING: &str = "adopting";
-
-/// The role of a node manager that gets all its data from its standard input.
-pub const FAR_ROLE: &str = "far-node-manager";
 
 /// Runs a node manager of several machines, which gets all its data from its standard input.
 /// `parent` is the id of the process that ends what it leaves. Without it, this process becomes
@@ -65,12 +60,6 @@ pub fn run_far(parent: Option<&str>, adopts: bool) -> ExitCode {
         Ok(len) if len == greeting().len() => live(channel, None, rank_listener),
         _ => ExitCode::FAILURE,
     }
-}
-
-/// Prints why there is no node manager.
-pub(crate) fn by_hand(why: &str) -> ExitCode {
-    eprintln!("bcs: {why}");
-    ExitCode::from(2)
 }
 
 fn live(

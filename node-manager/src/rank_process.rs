@@ -1,8 +1,7 @@
 //! A rank as its node manager knows it.
 
-use crate::adoption::StartedElsewhere;
 use crate::control::RankFailureKind;
-use crate::foreign_mpi;
+use crate::mpi_libraries;
 use crate::output::OutputPipe;
 use crate::pmi::{PmiConnection, PmiStage};
 use crate::rank_connection::RankConnection;
@@ -50,6 +49,14 @@ pub(crate) enum SlotState {
     },
     /// In no slot, with the reason if it should be in one.
     None(Option<String>),
+}
+
+/// The part of a rank's data that only ranks of another launcher have.
+#[derive(Debug)]
+pub(crate) struct StartedElsewhere {
+    /// The rank is killed when this is closed.
+    #[expect(dead_code, reason = "it is only held")]
+    pub(crate) lifeline: OwnedFd,
 }
 
 /// A rank's process and its data.
@@ -124,7 +131,7 @@ impl RankProcess {
     /// Checks whether it uses another MPI, as long as it runs and has not joined.
     pub(crate) fn look_for_foreign_mpi(&mut self) {
         if self.runs() && !self.has_joined() && self.foreign_mpi.is_none() {
-            self.foreign_mpi = foreign_mpi::mapped(self.pid.as_raw_nonzero().get());
+            self.foreign_mpi = mpi_libraries::mapped(self.pid.as_raw_nonzero().get());
         }
     }
 

@@ -9,8 +9,8 @@
 use crate::control::FAR_RANK_LISTENER_FD;
 use crate::job_memory;
 use crate::limits::IMMORTAL_PATIENCE;
-use crate::process::{ADOPTING, FAR_ROLE, by_hand};
 use crate::reaper;
+use crate::roles::{ADOPTING, FAR_ROLE, by_hand};
 use crate::spawn::{Image, Setup, SpawnError, SpawnedProcess, Spawner};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;

@@ -28,6 +28,5 @@ mod starter;
 #[cfg(test)]
 mod tests;
 
-pub use relay_frame::{
-    AgentEnd, AgentEvent, AgentNews, AgentStart, HOST, Recipients, Subtree, Upward, routed, upward,
-};
+pub use crate::subtree::{AgentStart, HOST, Subtree};
+pub use relay_frame::{AgentEnd, AgentEvent, AgentNews, Recipients, Upward, routed, upward};

@@ -15,12 +15,11 @@
 //! more. The relay is over when its agent and all its children have ended, so whoever waits for
 //! this process waits for the subtree.
 
-use super::relay_frame::{
-    AgentEnd, AgentEvent, AgentStart, Recipients, Subtree, Upward, news, relayed, routed, upward,
-};
+use super::relay_frame::{AgentEnd, AgentEvent, Recipients, Upward, news, relayed, routed, upward};
 use super::shape::divide;
 use crate::control::{FromManager, Greeting};
 use crate::frames::{self, KIND_NEWS, RawFrame};
+use crate::subtree::{AgentStart, Subtree};
 use std::ops::Range;
 
 /// An event of a relay. Children are named by their place among its children.

@@ -9,12 +9,12 @@
 //! from the parent.
 
 use super::relay::{Relay, RelayAction, RelayEvent};
-use super::relay_frame::{AgentEnd, Subtree, downward};
+use super::relay_frame::{AgentEnd, downward};
 use super::starter::AgentStarter;
 use crate::control::{FrameReadOutcome, FrameReader, FrameWriter, Greeting};
 use crate::job_memory::{ControlChannel, SharedJobMemory};
-use crate::launcher_link::LauncherLink;
 use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES, RELAY_QUEUE_BYTES, SUBTREE_END};
+use crate::subtree::Subtree;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
@@ -54,16 +54,18 @@ impl RunningRelay {
     }
 }
 
-/// Makes the relay of an agent that has got its subtree over this link. Returns the link that the
+/// Makes the relay of an agent that has got its subtree over this channel. The reader and the writer
+/// have what came with the subtree, and what waits for the parent. Returns the channel that the
 /// agent has from now on.
 ///
 /// # Errors
 /// The kernel gives no descriptor or no OS thread.
 pub(crate) fn start(
-    link: LauncherLink,
+    parent: ControlChannel,
+    (parent_reader, parent_writer): (FrameReader, FrameWriter),
     subtree: &Subtree,
     memory: Option<&SharedJobMemory>,
-) -> io::Result<LauncherLink> {
+) -> io::Result<(ControlChannel, RunningRelay)> {
     let starter = AgentStarter::new(subtree, memory)?;
     let flags = SocketFlags::CLOEXEC;
     let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -77,9 +79,9 @@ pub(crate) fn start(
         starter: Some(starter),
         start_cost: subtree.start_cost,
         next_start: Instant::now() + subtree.start_cost,
-        parent: Some(link.channel),
-        parent_reader: link.reader,
-        parent_writer: link.writer,
+        parent: Some(parent),
+        parent_reader,
+        parent_writer,
         own: Some(near),
         own_reader: FrameReader::default(),
         own_writer: FrameWriter::default(),
@@ -91,9 +93,8 @@ pub(crate) fn start(
     let builder = std::thread::Builder::new().name("bcs-relay".to_owned());
     let thread = builder.spawn(move || thread.run())?;
     let output = far.try_clone()?;
-    let mut own = LauncherLink::new(ControlChannel { input: far, output });
-    own.relay = Some(RunningRelay { agents, thread });
-    Ok(own)
+    let own = ControlChannel { input: far, output };
+    Ok((own, RunningRelay { agents, thread }))
 }
 
 #[derive(Debug, Default)]

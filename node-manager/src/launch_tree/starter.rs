@@ -1,10 +1,10 @@
 //! Starts the processes of an agent's children: with inherited memory on one machine, by the
 //! launcher's command on another host.
 
-use super::relay_frame::{AgentStart, HOST, Subtree};
 use crate::job_memory::SharedJobMemory;
-use crate::process::FAR_ROLE;
+use crate::roles::FAR_ROLE;
 use crate::spawn::{Image, Setup, SpawnError, SpawnedProcess, Spawner};
+use crate::subtree::{AgentStart, HOST, Subtree};
 use rustix::fs::{Access, Mode, OFlags, access};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};

@@ -2,12 +2,11 @@
 //! are killed at any moment.
 
 use super::relay::{Relay, RelayAction, RelayEvent};
-use super::relay_frame::{
-    AgentEnd, AgentEvent, AgentStart, Recipients, Subtree, Upward, downward, upward,
-};
+use super::relay_frame::{AgentEnd, AgentEvent, Recipients, Upward, downward, upward};
 use super::shape::{degree, divide};
 use crate::control::{FrameReader, FromManager, Greeting, ToManager};
 use crate::frames;
+use crate::subtree::{AgentStart, Subtree};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;

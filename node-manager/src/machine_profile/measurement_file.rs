@@ -1,6 +1,6 @@
 //! The files that store measurements.
 
-use super::{DISTURBED_FOR, LinkBandwidth, Measurement, ProfileStoreError, WaitCosts};
+use super::measurement::{DISTURBED_FOR, LinkBandwidth, Measurement, ProfileStoreError, WaitCosts};
 use bcs_core::limits::MAX_LINK_BANDWIDTH;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,11 @@
 //! Storing measurements, with a fake measurement.
 
+use super::measurement::DISTURBED_FOR;
 use super::*;
 use std::ffi::OsString;
 use std::fs;
 use std::sync::Barrier;
+use std::time::Duration;
 
 fn machine(kernel: &str) -> Machine {
     Machine {

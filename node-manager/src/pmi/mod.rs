@@ -16,14 +16,14 @@
 //! barrier.
 
 mod client;
+mod connection;
 mod mapping;
-mod messages;
 mod server;
-mod service;
 mod space;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use client::PmiStage;
-pub use messages::{PmiAnswer, PmiRequest, PmiTraffic};
-pub(crate) use service::{PmiConnection, PmiNews, PmiService};
+pub(crate) use connection::PmiConnection;
+pub(crate) use mapping::process_mapping;
+pub(crate) use server::{PmiEvent, PmiJob, PmiServer};

@@ -4,8 +4,8 @@
 //! allegation: a line is copied, parsed, checked against the limits, and only then used.
 
 use super::client::{PmiClient, PmiGroup, PmiWait};
-use super::messages::{PmiAnswer, PmiRequest, PmiTraffic};
 use super::space::KeyValueSpace;
+use crate::pmi_messages::{PmiAnswer, PmiRequest, PmiTraffic};
 use bcs_core::job::NodeId;
 use bcs_core::pmi::{BadLine, KEY_BYTES, LINE_BYTES, Line, SPACE_NAME_BYTES, VALUE_BYTES};
 

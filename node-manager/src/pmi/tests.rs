@@ -1,8 +1,8 @@
 //! The server without sockets: bytes in, events out.
 
-use super::messages::{PmiAnswer, PmiRequest};
 use super::server::{PmiEvent, PmiJob, PmiServer};
 use crate::limits::PMI_SPACE_BYTES;
+use crate::pmi_messages::{PmiAnswer, PmiRequest};
 use bcs_core::job::NodeId;
 use bcs_core::pmi::LINE_BYTES;
 

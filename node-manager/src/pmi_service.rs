@@ -1,50 +1,11 @@
-//! The sockets of the server: one for each rank, which inherits its other end.
+//! The server and the sockets of the ranks: one for each, which inherits its other end.
 
-use super::client::PmiStage;
-use super::mapping::process_mapping;
-use super::messages::{PmiAnswer, PmiTraffic};
-use super::server::{PmiEvent, PmiJob, PmiServer};
 use crate::control::{FrameWriter, FromManager, JobStart, RankFailureKind};
+use crate::pmi::{PmiEvent, PmiJob, PmiServer, PmiStage, process_mapping};
+use crate::pmi_messages::{PmiAnswer, PmiTraffic};
 use crate::rank_process::RankProcess;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use rustix::net::{recv, send, socketpair};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// The node manager's end of the PMI socket of one rank.
-#[derive(Debug)]
-pub(crate) struct PmiConnection {
-    socket: OwnedFd,
-}
-
-impl PmiConnection {
-    /// Opens a connection. Returns it, and the rank's end of the socket.
-    pub(crate) fn open() -> Result<(Self, OwnedFd), Errno> {
-        let flags = SocketFlags::CLOEXEC;
-        let (socket, rank_end) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        Ok((Self { socket }, rank_end))
-    }
-
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-
-    /// Sends a line. A rank that is gone meanwhile needs none.
-    fn send(&self, mut line: String) -> Result<(), Errno> {
-        line.push('\n');
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        let mut rest = line.as_bytes();
-        while !rest.is_empty() {
-            match send(&self.socket, rest, flags) {
-                Ok(sent) => rest = &rest[sent..],
-                Err(Errno::INTR) => {}
-                Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
-                Err(errno) => return Err(errno),
-            }
-        }
-        Ok(())
-    }
-}
+use rustix::net::{RecvFlags, recv};
 
 /// An event of a rank, named by its index.
 #[derive(Debug)]
