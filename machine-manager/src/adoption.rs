@@ -82,15 +82,19 @@ pub struct AdoptedJob {
     program: OsString,
 }
 
-/// Runs in [`JOB_ROLE`], with the arguments after it.
+/// Runs in [`JOB_ROLE`], with the arguments after it. `adopt` runs the job as `bcs run` does, by a
+/// command line of it.
 #[must_use]
-pub fn main(arguments: &[OsString]) -> ExitCode {
+pub fn main(
+    arguments: &[OsString],
+    adopt: impl FnOnce(&[OsString], AdoptedJob) -> ExitCode,
+) -> ExitCode {
     let ended = match arguments.split_first() {
         Some((first, rest)) if first == DETACHED => AdoptedJob::take(rest).map(|job| {
             let ranks = job.counts.iter().sum::<usize>().to_string();
             let line = ["bcs", "run", "-n", &ranks].map(OsString::from);
             let program = [job.program.clone()];
-            crate::commands::adopt(&[&line[..], &program[..]].concat(), job)
+            adopt(&[&line[..], &program[..]].concat(), job)
         }),
         _ => detach_job(arguments),
     };

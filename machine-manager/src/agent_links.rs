@@ -5,7 +5,7 @@
 //! handed out here, into a reader for each of them. So whoever reads the messages of a node manager
 //! need not know where it is in the launch tree.
 
-use crate::hosts::StandardError;
+use crate::launcher_standard_error::StandardError;
 use crate::verdict::manager_name;
 use bcs_core::job::NodeId;
 use node_manager::control::{

@@ -6,26 +6,13 @@
 //! accepted it. So a flag takes precedence over a variable, and a variable over a file.
 
 use crate::cli;
+use crate::cli::option_name::key;
 use clap::{Arg, Command};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-/// The help text for the user.
-pub const HELP: &str = "\
-Print the options of `bcs run` as they are in effect, and where each came from.
-
-An option is looked up in this order:
-  1. the command line:  bcs run --time-slice 1ms
-  2. a variable:        export BCS_TIME_SLICE=1ms
-     (for --timeout, MPIEXEC_TIMEOUT too: a number of seconds, as with other libraries)
-  3. a file:            time-slice = \"1ms\"
-     bcs.toml in the working directory, then $XDG_CONFIG_HOME/bcs/bcs.toml (~/.config/bcs/bcs.toml)
-  4. the built-in default
-
-What this command prints is itself a valid bcs.toml.";
 
 /// An error in a variable or file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,12 +35,6 @@ pub struct ConfiguredValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
     settings: BTreeMap<String, ConfiguredValue>,
-}
-
-/// Returns the name of an option in a file.
-#[must_use]
-pub fn key(option: &Arg) -> &str {
-    option.get_long().unwrap_or(option.get_id().as_str())
 }
 
 /// Returns the variable of an option.

@@ -2,7 +2,8 @@
 
 use crate::adoption::AdoptedJob;
 use crate::agent_links::{Below, ManagerHandle, Route, TreePlace, plan, tell, tell_all};
-use crate::hosts::{self, Hosts, JobTopology, Limits, StandardError};
+use crate::hosts::{self, Hosts, JobTopology, Limits};
+use crate::launcher_standard_error::StandardError;
 use crate::verdict::manager_name;
 use anyhow::Context as _;
 use bcs_core::job::{Cores, NicThreading, NodeId, Placement, Settings};

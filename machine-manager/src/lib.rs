@@ -52,8 +52,10 @@ pub mod hosts;
 pub mod input_broadcast;
 pub mod job_control;
 pub mod launch;
+pub mod launcher_standard_error;
 pub mod leak_reporter;
 pub mod live;
+mod names_of_run;
 pub mod output;
 pub mod placing;
 pub mod pmi_exchange;
@@ -68,19 +70,9 @@ pub mod terminal_input;
 pub mod tune;
 pub mod verdict;
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use names_of_run::means_run;
+use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// Names of the binary that mean `bcs run`.
-const NAMES_OF_RUN: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
-
-/// Returns which of them a path ends with.
-fn means_run(name: &OsStr) -> Option<&'static str> {
-    let name = Path::new(name).file_name();
-    let mut names = NAMES_OF_RUN.into_iter();
-    names.find(|run| name == Some(run.as_ref()))
-}
 
 /// Returns the name that the first argument gives the program, if it gives one. A package that
 /// cannot contain symbolic links has scripts in their place, and a script cannot choose the name of
@@ -118,7 +110,7 @@ pub fn main() -> ExitCode {
             let parent = parent.filter(|&parent| parent != node_manager::ADOPTING);
             node_manager::run_far(parent, adopts)
         }
-        Some(adoption::JOB_ROLE) => adoption::main(&arguments[2..]),
+        Some(adoption::JOB_ROLE) => adoption::main(&arguments[2..], commands::adopt),
         Some(adoption::NODE_ROLE) => adoption::start_node_manager(&arguments[2..]),
         Some("app") => builtin::main(arguments.split_off(2)),
         _ => standard_output::with_output_failure(commands::dispatch("bcs run", &arguments)),

@@ -3,25 +3,29 @@
 mod bench;
 mod choices;
 pub mod command_line;
+mod complaints;
 pub mod foreign_options;
 mod live;
 mod mds;
+pub mod option_name;
 mod run;
+pub mod run_arguments;
 mod tune;
 
 pub use bench::BenchArgs;
 pub use choices::{BindName, DeadlockName, FabricName, HeapName, NicThreadingName, StrobeName};
+pub use complaints::complaint;
 pub use live::{KillArgs, PsArgs, StateArgs, TopArgs};
 pub use mds::{
     ExportArgs, ExportFormat, MatrixTransport, MdsArgs, MdsCommand, MdsTopic, SlicesArgs,
 };
 pub use run::{
     ApplicationOptions, FurtherApplication, HostOptions, InputName, NicOptions, ProgramArgs,
-    RunArgs, RunOptions,
+    RunArgs, RunOptions, run_options,
 };
 pub use tune::{ReferenceOptions, Trials, TuneArgs};
 
-use crate::NAMES_OF_RUN;
+use crate::names_of_run::NAMES_OF_RUN;
 use crate::quantities::parse_duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,7 +53,7 @@ pub enum Command {
     /// Simulate a cluster in virtual time, with faults, under checkers
     Sim(SimArgs),
     /// Print the options of `bcs run` as they are in effect, and where each came from
-    #[command(long_about = crate::configuration::HELP, override_usage = "bcs config [OPTIONS]")]
+    #[command(long_about = CONFIGURATION_HELP, override_usage = "bcs config [OPTIONS]")]
     Config(Box<RunOptions>),
     /// Look at what the Monitoring and Debugging System recorded, or at a running job
     Mds(MdsArgs),
@@ -170,6 +174,20 @@ pub enum FaultName {
     SmallTables,
 }
 
+/// The help text of `bcs config`.
+const CONFIGURATION_HELP: &str = "\
+Print the options of `bcs run` as they are in effect, and where each came from.
+
+An option is looked up in this order:
+  1. the command line:  bcs run --time-slice 1ms
+  2. a variable:        export BCS_TIME_SLICE=1ms
+     (for --timeout, MPIEXEC_TIMEOUT too: a number of seconds, as with other libraries)
+  3. a file:            time-slice = \"1ms\"
+     bcs.toml in the working directory, then $XDG_CONFIG_HOME/bcs/bcs.toml (~/.config/bcs/bcs.toml)
+  4. the built-in default
+
+What this command prints is itself a valid bcs.toml.";
+
 /// The arguments of `bcs doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -179,44 +197,4 @@ pub struct DoctorArgs {
     /// The OS threads of NICs that are placed.
     #[command(flatten)]
     pub nics: NicOptions,
-}
-
-/// The options of `bcs run` alone, for those who look at them rather than parse them.
-#[must_use]
-pub fn run_options() -> clap::Command {
-    RunOptions::augment_args(clap::Command::new("bcs run"))
-}
-
-/// A complaint of clap in one line: what is wrong.
-#[must_use]
-pub fn complaint(error: &clap::Error) -> String {
-    use clap::error::ErrorKind;
-    if error.kind() == ErrorKind::MissingSubcommand {
-        return "no program is named: say what to run, as in `bcs run -n 4 hello`".into();
-    }
-    let text = error.render().to_string();
-    let what = text.split("\n\n").next().unwrap_or_default();
-    let what: Vec<&str> = what.split_whitespace().collect();
-    let what = what.join(" ");
-    let what = what.strip_prefix("error: ").unwrap_or(&what);
-    format!(
-        "{what}{}",
-        foreign_options::did_you_mean(suggested(error).as_deref())
-    )
-}
-
-/// Returns the name that clap suggests.
-fn suggested(error: &clap::Error) -> Option<String> {
-    use clap::error::{ContextKind, ContextValue};
-    let kinds = [
-        ContextKind::SuggestedArg,
-        ContextKind::SuggestedSubcommand,
-        ContextKind::SuggestedValue,
-    ];
-    let mut found = kinds.into_iter().filter_map(|kind| error.get(kind));
-    found.find_map(|value| match value {
-        ContextValue::String(name) => Some(name.clone()),
-        ContextValue::Strings(names) => names.first().cloned(),
-        _ => None,
-    })
 }

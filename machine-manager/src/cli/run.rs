@@ -377,3 +377,9 @@ impl InputName {
         }
     }
 }
+
+/// The options of `bcs run` alone, for those who look at them rather than parse them.
+#[must_use]
+pub fn run_options() -> clap::Command {
+    RunOptions::augment_args(clap::Command::new("bcs run"))
+}

@@ -1,8 +1,9 @@
 //! The command line of `bcs tune`.
 
-use super::{ProgramArgs, RunOptions, StrobeName};
+use super::choices::StrobeName;
+use super::run::{ProgramArgs, RunOptions};
+use crate::cli::run_arguments::RunArguments;
 use crate::quantities::parse_size;
-use crate::tune::run_arguments::RunArguments;
 use crate::tune::setting::Slices;
 use clap::{Arg, Args};
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
 //! `bcs config`: prints the options of `bcs run` in effect.
 
 use crate::cli;
-use crate::configuration::{Configuration, key, repeats, strangers};
+use crate::cli::option_name::key;
+use crate::configuration::{Configuration, repeats, strangers};
 use crate::standard_output::print;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};

@@ -1,5 +1,6 @@
 //! `bcs kill`: ends a job, and waits until it is gone.
 
+use super::live_errors::no_job;
 use crate::cli::KillArgs;
 use crate::exit_code;
 use crate::live::client::{JobConnection, JobQueryError};
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 pub(super) fn run(arguments: &KillArgs) -> ExitCode {
     let name = match jobs::find(Some(&arguments.job)) {
         Ok(name) => name,
-        Err(error) => return super::no_job(&error),
+        Err(error) => return no_job(&error),
     };
     match end(&name, arguments.now) {
         // It has ended by itself, which is as good.

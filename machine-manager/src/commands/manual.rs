@@ -1,8 +1,9 @@
 //! `bcs completions` and `bcs man`: describe the command line for shells and `man`.
 
 use crate::cli::Cli;
+use crate::exit_code;
+use crate::names_of_run::{NAMES_OF_RUN, means_run};
 use crate::standard_output::print_all;
-use crate::{NAMES_OF_RUN, exit_code, means_run};
 use clap::CommandFactory as _;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};

@@ -5,6 +5,7 @@ mod config;
 mod doctor;
 mod exit_codes;
 mod kill;
+mod live_errors;
 mod manual;
 mod mds;
 mod ps;
@@ -20,8 +21,6 @@ use crate::cli::command_line::{BcsCommandLine, CONFIGURED};
 use crate::cli::{Cli, Command, FurtherApplication, MdsTopic};
 use crate::configuration::{self, Configuration};
 use crate::exit_code;
-use crate::live::client::JobQueryError;
-use crate::live::jobs::JobLookupError;
 use clap::CommandFactory as _;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -113,24 +112,4 @@ fn configured(line: &BcsCommandLine, adopted: Option<AdoptedJob>) -> ExitCode {
         },
         Err(answer) => answer.give(),
     }
-}
-
-/// Prints why there is no such job.
-fn no_job(error: &JobLookupError) -> ExitCode {
-    eprintln!("bcs: {error}");
-    ExitCode::from(match error {
-        JobLookupError::Table(_) => exit_code::RUNTIME,
-        JobLookupError::None | JobLookupError::Unknown { .. } | JobLookupError::Several(_) => {
-            exit_code::BAD_INPUT
-        }
-    })
-}
-
-/// Prints why a job has not answered.
-fn no_answer(error: &JobQueryError) -> ExitCode {
-    eprintln!("bcs: {error}");
-    ExitCode::from(match error {
-        JobQueryError::Ended(_) => exit_code::BAD_INPUT,
-        _ => exit_code::RUNTIME,
-    })
 }

@@ -1,5 +1,6 @@
 //! `bcs state`: shows what all ranks of a job do now.
 
+use super::live_errors::{no_answer, no_job};
 use crate::cli::StateArgs;
 use crate::live::client::ask;
 use crate::live::jobs;
@@ -15,11 +16,11 @@ const INCOMPLETE: u8 = 1;
 pub(super) fn run(arguments: &StateArgs) -> ExitCode {
     let name = match jobs::find(arguments.job.as_deref()) {
         Ok(name) => name,
-        Err(error) => return super::no_job(&error),
+        Err(error) => return no_job(&error),
     };
     let moment = match ask(&name, Question::State) {
         Ok(answered) => JobSnapshot::of(answered, &mut SourceLines::default()),
-        Err(error) => return super::no_answer(&error),
+        Err(error) => return no_answer(&error),
     };
     print(match arguments.json {
         true => format!("{:#}", moment.json()),

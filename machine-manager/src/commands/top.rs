@@ -1,5 +1,6 @@
 //! `bcs mds top`: shows again and again what a running job does.
 
+use super::live_errors::{no_answer, no_job};
 use crate::cli::TopArgs;
 use crate::exit_code;
 use crate::live::client::{JobQueryError, ask};
@@ -22,11 +23,11 @@ use std::time::Instant;
 pub(super) fn run(arguments: &TopArgs) -> ExitCode {
     let name = match jobs::find(arguments.job.as_deref()) {
         Ok(name) => name,
-        Err(error) => return super::no_job(&error),
+        Err(error) => return no_job(&error),
     };
     let process = Pid::from_raw(name.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let Some(process) = process else {
-        return super::no_answer(&JobQueryError::Ended(name));
+        return no_answer(&JobQueryError::Ended(name));
     };
     let is_seen = io::stdin().is_terminal() && io::stdout().is_terminal();
     let watch = TopSession {
@@ -39,7 +40,7 @@ pub(super) fn run(arguments: &TopArgs) -> ExitCode {
     match watched {
         Ok(TopEnd::Shown) => ExitCode::SUCCESS,
         Ok(TopEnd::Signal(signal)) => ExitCode::from(exit_code::for_signal(signal)),
-        Ok(TopEnd::NoAnswer(error)) => super::no_answer(&error),
+        Ok(TopEnd::NoAnswer(error)) => no_answer(&error),
         Err(error) => {
             eprintln!("bcs: failed to show job {}: {error}", watch.name);
             ExitCode::from(exit_code::RUNTIME)

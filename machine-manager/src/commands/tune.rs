@@ -1,6 +1,7 @@
 //! `bcs tune`: runs a program with different slices, and reports the results.
 
 use super::run;
+use crate::cli::run_arguments::RunArguments;
 use crate::cli::{ProgramArgs, TuneArgs};
 use crate::exit_code;
 use crate::standard_output::{print, print_all};
@@ -9,7 +10,6 @@ use crate::tune::picture::picture;
 use crate::tune::race::{LEAST_RUNS, Race, Standing};
 use crate::tune::reasons::reason;
 use crate::tune::results::{Results, SettingResult, TrialFailure};
-use crate::tune::run_arguments::RunArguments;
 use crate::tune::setting::Setting;
 use crate::tune::table::table;
 use crate::tune::trial::{TrialEnd, TrialRunner};

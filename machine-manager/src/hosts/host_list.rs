@@ -1,6 +1,6 @@
 //! Lists of hosts, as users and Slurm write them: `a,b:4,n[01-16]`.
 
-use super::BadHosts;
+use super::bad_hosts::BadHosts;
 use bcs_core::limits::MAX_RANKS;
 
 /// The hosts that a job may use, and how many ranks each takes.

@@ -6,10 +6,10 @@
 //! these messages, is in no argument and no variable.
 
 mod advice;
+mod bad_hosts;
 mod handshake;
 mod host_list;
 mod slurm;
-mod standard_error;
 mod startup;
 
 use crate::program::Program;
@@ -23,11 +23,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
+pub use bad_hosts::BadHosts;
 pub use handshake::{JobTopology, await_greetings, run_handshake};
 pub(crate) use host_list::name_and_slots;
 pub use host_list::{HostList, parse_names};
 pub use slurm::{BadSlurm, LAUNCHER as SLURM_LAUNCHER, SlurmAllocation};
-pub use standard_error::StandardError;
 pub use startup::{Limits, StartInterruption};
 
 /// The way in which nodes are to be joined.
@@ -70,26 +70,6 @@ pub struct Hosts {
     pub crypto: Crypto,
     /// A node that is silent for this long is lost.
     pub node_timeout: GivenQuantity<Duration>,
-}
-
-/// An error in the hosts of a job.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadHosts {
-    /// A name is empty, or there is a comma too many.
-    #[error(
-        "--hosts {0} names a host without a name, slots that are no number from 1, or a range that is \
-         none: give names between commas, as in a,b or a:4,b:2 or n[01-16]"
-    )]
-    NoName(String),
-    /// A word of the launcher has an unclosed quote.
-    #[error("--launcher {0} cannot be taken apart into words: a quote is not closed")]
-    Words(String),
-    /// There is no such program.
-    #[error("--launcher: {0}")]
-    Launcher(String),
-    /// The time for a node is too short.
-    #[error("--node-timeout {0} is out of range: choose one from 100ms")]
-    TooShort(GivenQuantity<Duration>),
 }
 
 /// A node that answers within less is not silent: its host may be busy.

@@ -6,10 +6,10 @@
 //! is reported at once with its own last words.
 
 use super::advice::Attempt;
-use super::standard_error::lines;
 use super::{Hosts, this_program};
 use crate::agent_links::{ManagerHandle, Route, hand_out};
 use crate::exit_code;
+use crate::launcher_standard_error::lines;
 use crate::quantities::GivenQuantity;
 use crate::signals::{self, Signals};
 use crate::verdict::job_ended;

@@ -1,7 +1,7 @@
 //! Objects that were not freed. Ranks that have left the same are one line.
 
+use super::entry::{LeakEntry, what};
 use super::places::LeakPlaces;
-use super::{LeakEntry, what};
 use std::fmt::Write as _;
 
 /// The most ranges of ranks that a line names.

@@ -1,6 +1,6 @@
 //! Places in the program where leaks were posted.
 
-use super::LeakEntry;
+use super::entry::LeakEntry;
 use bcs_core::mapped_code::CodePlace;
 use bcs_core::wait_state::{Leak, LeakReport, PostedOperation, Site};
 use node_manager::control::RankFinalReport;

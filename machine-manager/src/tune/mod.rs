@@ -5,7 +5,6 @@
 //! | `setting.rs` | a strobe mode, a slice length and an eager limit; ranges of them |
 //! | `race.rs` | the search: which setting runs next, which is out, what is known |
 //! | `statistics.rs` | medians and ranks of run times |
-//! | `run_arguments.rs` | the command line of a run, from that of `bcs tune` |
 //! | `trial.rs` | a run: a process, its time, its last words |
 //! | `reasons.rs` | what dumps show about the choice |
 //! | `results.rs` | all results, as JSON |
@@ -18,7 +17,6 @@ pub mod picture;
 pub mod race;
 pub mod reasons;
 pub mod results;
-pub mod run_arguments;
 pub mod setting;
 pub mod statistics;
 pub mod table;

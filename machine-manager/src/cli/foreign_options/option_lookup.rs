@@ -1,7 +1,7 @@
 //! The names of options: ours are in clap's list, theirs in the table.
 
 use super::table::{ForeignOption, TABLE};
-use crate::configuration::key;
+use crate::cli::option_name::key;
 use clap::{Arg, Command};
 
 /// Names that are less alike than this are no misspellings of each other.

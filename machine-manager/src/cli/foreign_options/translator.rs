@@ -6,7 +6,7 @@
 use super::host_values::{self, RankMapping};
 use super::option_lookup::{self, OptionMeaning};
 use super::table::{EnvironmentScope, ForeignOption};
-use super::{TranslatedLine, TranslationError, TranslatorInputs};
+use super::translation::{TranslatedLine, TranslationError, TranslatorInputs};
 use clap::{Arg, Command};
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -3,10 +3,11 @@
 //! A run is a `bcs run` of its own, and reads variables and `bcs.toml` itself. So we pass on only
 //! the options of our command line.
 
-use super::setting::Setting;
-use crate::cli::foreign_options::TranslatorInputs;
-use crate::cli::{self, foreign_options};
-use crate::configuration::key;
+use super::complaints::complaint;
+use super::foreign_options::{self, TranslatorInputs};
+use super::option_name::key;
+use super::run::run_options;
+use crate::tune::setting::Setting;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ impl RunArguments {
     /// Returns the options on a command line.
     #[must_use]
     pub fn given(matches: &ArgMatches) -> Self {
-        let all = cli::run_options();
+        let all = run_options();
         let given = all.get_arguments().filter_map(|option| {
             let id = option.get_id().as_str();
             let here = matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -44,13 +45,13 @@ impl RunArguments {
     /// The error in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
-        let options = cli::run_options();
+        let options = run_options();
         let translated =
             foreign_options::translate(&options, &options, &words, &TranslatorInputs::REAL);
         let words = translated.map_err(|error| error.to_string())?.words;
         let words = std::iter::once("bcs run".into()).chain(words);
-        let parsed = cli::run_options().try_get_matches_from(words);
-        let matches = parsed.map_err(|error| cli::complaint(&error))?;
+        let parsed = run_options().try_get_matches_from(words);
+        let matches = parsed.map_err(|error| complaint(&error))?;
         Ok(Self::given(&matches))
     }
 
@@ -81,7 +82,7 @@ impl RunArguments {
     /// Returns the words of a command line.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
-        let all = cli::run_options();
+        let all = run_options();
         let mut words = Vec::new();
         for option in all.get_arguments() {
             let Some(values) = self.given.get(option.get_id().as_str()) else {

@@ -90,7 +90,7 @@ impl StandardError {
 }
 
 /// Splits a text into lines, without empty ones and without invalid characters.
-pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
+pub(crate) fn lines(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.split(['\n', '\r']).map(|line| {
         let line = line.trim_end().chars();
