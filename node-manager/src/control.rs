@@ -5,7 +5,6 @@ pub use crate::frames::{
     Frame, FrameError, FrameReadOutcome, FrameReader, FrameWriter, Greeting, RawFrame, Stream,
     encode,
 };
-
 pub use crate::pmi_messages::{PmiAnswer, PmiRequest, PmiTraffic};
 
 use crate::rank_cores::RankCores;

@@ -1,11 +1,11 @@
 //! Turnstiles, and which of them is the current thread's.
 //!
-//! The current one is a thread-local variable whose place is fixed before the program runs (the initial-exec
-//! model). Rust uses the other model in a shared library: there the C library allocates the
-//! variable when a thread first touches it, or after a `dlopen`. It does so by `malloc`, and where
-//! this is its `malloc` that would never end. Rust does not offer the initial-exec model yet, so on
-//! x86-64 the variable is written in assembly. (mimalloc's own variables use this model, too: the
-//! feature `local_dynamic_tls` of its crate is off.)
+//! The current one is a thread-local variable whose place is fixed before the program runs (the
+//! initial-exec model). Rust uses the other model in a shared library: there the C library
+//! allocates the variable when a thread first touches it, or after a `dlopen`. It does so by
+//! `malloc`, and where this is its `malloc` that would never end. Rust does not offer the
+//! initial-exec model yet, so on x86-64 the variable is written in assembly. (mimalloc's own
+//! variables use this model, too: the feature `local_dynamic_tls` of its crate is off.)
 
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32};
 

@@ -1,4 +1,4 @@
-//! What clap has to complain about, in one line.
+//! Complaints of clap, in one line.
 
 use super::foreign_options::did_you_mean;
 

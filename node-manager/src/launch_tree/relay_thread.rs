@@ -54,9 +54,9 @@ impl RunningRelay {
     }
 }
 
-/// Makes the relay of an agent that has got its subtree over this channel. The reader and the writer
-/// have what came with the subtree, and what waits for the parent. Returns the channel that the
-/// agent has from now on.
+/// Makes the relay of an agent that has got its subtree over this channel. The reader holds the
+/// frames that came with the subtree, and the writer those that wait for the parent. Returns the
+/// channel that the agent has from now on.
 ///
 /// # Errors
 /// The kernel gives no descriptor or no OS thread.

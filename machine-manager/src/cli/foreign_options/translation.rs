@@ -1,4 +1,4 @@
-//! What a translation needs, and what it makes.
+//! The inputs of a translation, its result, and its errors.
 
 use std::ffi::OsString;
 use std::io;
