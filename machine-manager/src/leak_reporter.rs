@@ -13,7 +13,7 @@ use bcs_core::job::NodeId;
 use bcs_core::wait_state::{
     CommunicatorLabel, ContextName, Leak, LeakReport, MessagePeer, Site, WaitState,
 };
-use entry::{LeakEntry, communicator, what};
+use entry::{LeakEntry, communicator, describe};
 use node_manager::control::RankFinalReport;
 use places::LeakPlaces;
 use source_lines::{SourceLines, unresolved_site};
@@ -259,7 +259,7 @@ fn line(entries: &[LeakEntry]) -> String {
         }
     };
     let count = entries.iter().map(|entry| u64::from(entry.count)).sum();
-    format!("  {who} {}", what(entries, count))
+    format!("  {who} {}", describe(entries, count))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The names by which node managers are started.
+//! The names by which node managers are started, and the answer to people who type one.
 
 use std::process::ExitCode;
 

@@ -14,7 +14,7 @@ pub(super) struct LeakEntry {
 }
 
 /// Describes what the ranks of these leaks, which are of one group, have left.
-pub(super) fn what(entries: &[LeakEntry], count: u64) -> String {
+pub(super) fn describe(entries: &[LeakEntry], count: u64) -> String {
     let thing = entries[0].thing;
     let some = |one: &str, many: &str| match count {
         1 => one.to_owned(),

@@ -1,6 +1,6 @@
 //! Objects that were not freed. Ranks that have left the same are one line.
 
-use super::entry::{LeakEntry, what};
+use super::entry::{LeakEntry, describe};
 use super::places::LeakPlaces;
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(super) fn lines(entries: &[LeakEntry], places: &mut LeakPlaces<'_>) -> Vec<S
     let mut sets: Vec<(String, Vec<&LeakEntry>)> = Vec::new();
     for entry in entries {
         let own = [*entry];
-        let left = what(&own, entry.count.into()) + &places.words(&own);
+        let left = describe(&own, entry.count.into()) + &places.words(&own);
         match sets.iter_mut().find(|(known, _)| *known == left) {
             Some((_, ranks)) => ranks.push(entry),
             None => sets.push((left, vec![entry])),
