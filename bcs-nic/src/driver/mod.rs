@@ -197,14 +197,16 @@ impl NicHost {
 
     /// Returns how often these OS threads have slept so far, if all sleep until somebody rings
     /// ([`bell`]). Then nothing moves in these NICs, and none of them polls a clock. Data in flight
-    /// to another machine still move, however long that takes.
+    /// to another machine still move, however long that takes. The turns of the thread that waits
+    /// for datagrams count as sleeps.
     #[must_use]
     pub fn sleep_count(&self) -> Option<u64> {
-        if self.far.as_ref().is_some_and(DatagramThread::is_busy) {
-            return None;
-        }
+        let turns = match &self.far {
+            Some(far) => far.rest_count()?,
+            None => 0,
+        };
         let bells = self.threads.iter().map(|(bell, _)| self.page.bell(*bell));
-        bell::total_sleeps(bells)
+        Some(bell::total_sleeps(bells)?.wrapping_add(turns))
     }
 
     /// Returns the oldest message for this pattern that came for a rank and was not received, if

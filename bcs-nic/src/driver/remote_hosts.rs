@@ -16,7 +16,7 @@ use bcs_fabric::shm::{ShmPort, WriteLog};
 use bcs_fabric::udp::{InboundBytes, RejectedDatagrams, UdpEndpoint, UdpPort};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 /// The connection to nodes on other machines.
@@ -43,10 +43,39 @@ pub(super) fn port(
     }
 }
 
+/// The turns of the thread, for the deadlock detector: it does the work of NIC threads that sleep
+/// on, so their sleeps do not show that nothing has moved.
+///
+/// The number is odd during a turn. A turn in which no message came takes its count back, since
+/// other machines send pings all the time. So if an observer reads the same even number twice,
+/// nothing was done in between.
+#[derive(Debug, Default)]
+struct TurnCount(AtomicU64);
+
+impl TurnCount {
+    fn begin(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn end(&self, has_worked: bool) {
+        match has_worked {
+            true => self.0.fetch_add(1, Ordering::SeqCst),
+            false => self.0.fetch_sub(1, Ordering::SeqCst),
+        };
+    }
+
+    /// Returns the number, unless a turn is under way.
+    fn between_turns(&self) -> Option<u64> {
+        let turns = self.0.load(Ordering::SeqCst);
+        turns.is_multiple_of(2).then_some(turns)
+    }
+}
+
 /// The running OS thread.
 #[derive(Debug)]
 pub(super) struct DatagramThread {
     wires: Arc<UdpEndpoint>,
+    turns: Arc<TurnCount>,
     handle: JoinHandle<()>,
 }
 
@@ -58,25 +87,33 @@ impl DatagramThread {
         stop: Arc<AtomicBool>,
         report: Arc<NicHostEventHandler>,
     ) -> std::io::Result<Self> {
-        let wires = far.wires.clone();
+        let (wires, turns) = (far.wires.clone(), Arc::<TurnCount>::default());
+        let counted = turns.clone();
         let thread = std::thread::Builder::new().name("bcs-wires".to_owned());
         let handle = thread.spawn(move || {
             scheduling::prefer_short_slices();
             scheduling::prefer_exact_timers();
             let mut worker = Worker::new(stations, None, page.clone());
             let ended = catch_unwind(AssertUnwindSafe(|| {
-                run(&far, &mut worker, &page, &stop, &*report);
+                run(&far, &mut worker, (&page, &counted), &stop, &*report);
             }));
             if let Err(panic) = ended {
                 worker.panicked(&*panic, &*report);
             }
         })?;
-        Ok(Self { wires, handle })
+        Ok(Self {
+            wires,
+            turns,
+            handle,
+        })
     }
 
-    /// Whether something is in flight or waits to be sent.
-    pub(super) fn is_busy(&self) -> bool {
-        !self.wires.hub().is_idle()
+    /// Returns the number of turns in which it has worked so far, if it waits and nothing is in
+    /// flight or waits to be sent.
+    pub(super) fn rest_count(&self) -> Option<u64> {
+        // The turns come first: if the number is the same later, nothing was sent in between.
+        let turns = self.turns.between_turns()?;
+        self.wires.hub().is_idle().then_some(turns)
     }
 
     /// Returns the number of datagrams that were rejected so far.
@@ -101,19 +138,24 @@ impl DatagramThread {
 fn run(
     far: &RemoteHosts,
     worker: &mut Worker,
-    page: &MachinePage,
+    (page, turns): (&MachinePage, &TurnCount),
     stop: &AtomicBool,
     report: &NicHostEventHandler,
 ) {
-    let bells = far.wires.hub().bells();
+    let hub = far.wires.hub();
+    let bells = hub.bells();
     let (mut is_lost, mut is_told) = (false, false);
+    far.wires.flush(now_ns());
     while !stop.load(Ordering::Acquire) {
-        far.wires.flush(now_ns());
         far.wires.wait(far.node_timeout_ns / 8);
+        turns.begin();
         page.count_awake(true);
+        let before = hub.taken();
         far.wires.take(now_ns());
         bells.take(&mut worker.to_wake);
+        let has_worked = hub.taken() != before || !worker.to_wake.is_empty();
         worker.work_off(report);
+        far.wires.flush(now_ns());
         // Reported once, so that nobody can fill a log from outside. The total is reported at the
         // end.
         if !is_told && let Some(strays) = suspicious_datagrams(far) {
@@ -125,6 +167,7 @@ fn run(
             report(NicHostEvent::Failed(failure));
         }
         page.count_awake(false);
+        turns.end(has_worked);
     }
 }
 
@@ -150,4 +193,23 @@ fn find_lost_node(far: &RemoteHosts) -> Option<NicFailure> {
             seconds: silent_ns / 1_000_000_000,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_shows_while_it_lasts_and_afterwards_if_a_message_came() {
+        let turns = TurnCount::default();
+        let before = turns.between_turns();
+        assert!(before.is_some());
+        turns.begin();
+        assert_eq!(turns.between_turns(), None);
+        turns.end(false);
+        assert_eq!(turns.between_turns(), before, "a ping is no message");
+        turns.begin();
+        turns.end(true);
+        assert!(turns.between_turns() > before);
+    }
 }

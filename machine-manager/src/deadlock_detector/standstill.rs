@@ -7,6 +7,11 @@
 //! timer, and nobody has rung it since. The word also holds the number of the sleep. A node manager
 //! reads the words of all its sleepers, and then the wait states of its ranks.
 //!
+//! In a job on several machines the thread that waits for datagrams acts, too, and it does the work
+//! of NIC threads that sleep on. It sleeps in the kernel, so it has no bell. It counts the turns in
+//! which a message has come, and this count is added to the numbers of the sleeps. Nothing is
+//! proved while it is in a turn, or while a link has sent something that is not acknowledged.
+//!
 //! **The argument.** Assume that all words are `ASLEEP` in one query, and that the next query,
 //! which begins when all node managers have answered the first, finds all of them the same. Then at
 //! the moment between the queries all sleepers were asleep *at the same time*, each in the sleep

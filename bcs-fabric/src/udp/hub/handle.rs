@@ -260,6 +260,13 @@ impl Hub {
         state.gathering.is_empty() && state.peers.iter().flatten().all(Peer::is_idle)
     }
 
+    /// Returns how many messages and whole transfers have come so far. Pings and acknowledgements
+    /// do not count.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.lock().taken
+    }
+
     /// Returns how many operations of ports here are not known to have ended; with `gets`, it
     /// counts GETs, too.
     #[must_use]

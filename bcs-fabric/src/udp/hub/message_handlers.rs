@@ -40,6 +40,7 @@ impl HubState {
             let ring = &mut |bell| bells.add(bell);
             self.operations.complete_puts(party, come, ring);
         }
+        self.taken += (messages.len() + over.len()) as u64;
         for transfer in over {
             self.send_message(party, &Message::Got { transfer }, &[]);
         }

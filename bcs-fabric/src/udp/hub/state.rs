@@ -1,5 +1,8 @@
 //! The state of a hub, and the messages that it sends.
 
+#[cfg(test)]
+mod tests;
+
 use super::super::link::{Link, LinkSettings};
 use super::super::message::{EncodedCompareAndWrite, Message, ProtocolViolation};
 use super::demand_news::DemandNews;
@@ -96,6 +99,8 @@ pub(super) struct HubState {
     pub(super) heard_ns: u64,
     /// The number of the sequencer's writes that have been applied here.
     pub(super) told: u64,
+    /// How many messages and whole transfers have come.
+    pub(super) taken: u64,
     pub(super) beat: DemandNews,
     pub(super) bells: PendingBells,
     /// The ports of remote nodes for which a Compare-And-Write is being decided here.
@@ -173,6 +178,7 @@ impl HubState {
             carried: EagerCache::default(),
             heard_ns: now_ns,
             told: 0,
+            taken: 0,
             bells: PendingBells::default(),
             deciding: Vec::new(),
             broken: Vec::new(),
@@ -218,9 +224,14 @@ impl HubState {
     }
 
     /// Returns how many writes of the sequencer this process knows of.
+    ///
+    /// In the process of the sequencer these are the writes that it has sent to others. Another OS
+    /// thread may add a write at any time. A PUT or verdict that named this write would go before
+    /// it by the same link, and the receiver would wait for ever.
     pub(super) fn known_writes(&self) -> u64 {
-        if self.config.machine.contains(NodeId(0)) {
-            // The segment has the writes of its own machine, in whichever process the sequencer is.
+        let is_beside = self.config.machine.contains(NodeId(0)) && self.config.ledger.is_none();
+        if is_beside {
+            // The segment has the writes of the sequencer, which is in another process.
             return self.config.segment.writes().load(Ordering::Acquire);
         }
         self.told
@@ -347,6 +358,7 @@ impl HubState {
             };
             self.say_awaited();
             self.say_down(&written, &[]);
+            self.told = entry.number;
         }
         self.entries = entries;
         for (party, port, holds) in decided {
