@@ -197,16 +197,16 @@ impl NicHost {
 
     /// Returns how often these OS threads have slept so far, if all sleep until somebody rings
     /// ([`bell`]). Then nothing moves in these NICs, and none of them polls a clock. Data in flight
-    /// to another machine still move, however long that takes. The turns of the thread that waits
-    /// for datagrams count as sleeps.
+    /// to another machine still move, however long that takes. The number also grows when the
+    /// thread that waits for datagrams has worked.
     #[must_use]
     pub fn sleep_count(&self) -> Option<u64> {
-        let turns = match &self.far {
+        let wakes = match &self.far {
             Some(far) => far.rest_count()?,
             None => 0,
         };
         let bells = self.threads.iter().map(|(bell, _)| self.page.bell(*bell));
-        Some(bell::total_sleeps(bells)?.wrapping_add(turns))
+        Some(bell::total_sleeps(bells)?.wrapping_add(wakes))
     }
 
     /// Returns the oldest message for this pattern that came for a rank and was not received, if

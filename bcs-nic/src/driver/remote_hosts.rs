@@ -43,16 +43,16 @@ pub(super) fn port(
     }
 }
 
-/// The turns of the thread, for the deadlock detector: it does the work of NIC threads that sleep
+/// The wakes of the thread, for the deadlock detector: it does the work of NIC threads that sleep
 /// on, so their sleeps do not show that nothing has moved.
 ///
-/// The number is odd during a turn. A turn in which no message came takes its count back, since
-/// other machines send pings all the time. So if an observer reads the same even number twice,
-/// nothing was done in between.
+/// The number is odd while the thread is awake. A wake without a message takes its count back,
+/// since other machines send pings all the time. So if an observer reads the same even number
+/// twice, nothing was done in between.
 #[derive(Debug, Default)]
-struct TurnCount(AtomicU64);
+struct WakeCount(AtomicU64);
 
-impl TurnCount {
+impl WakeCount {
     fn begin(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -64,10 +64,10 @@ impl TurnCount {
         };
     }
 
-    /// Returns the number, unless a turn is under way.
-    fn between_turns(&self) -> Option<u64> {
-        let turns = self.0.load(Ordering::SeqCst);
-        turns.is_multiple_of(2).then_some(turns)
+    /// Returns the number, unless the thread is awake.
+    fn while_asleep(&self) -> Option<u64> {
+        let wakes = self.0.load(Ordering::SeqCst);
+        wakes.is_multiple_of(2).then_some(wakes)
     }
 }
 
@@ -75,7 +75,7 @@ impl TurnCount {
 #[derive(Debug)]
 pub(super) struct DatagramThread {
     wires: Arc<UdpEndpoint>,
-    turns: Arc<TurnCount>,
+    wakes: Arc<WakeCount>,
     handle: JoinHandle<()>,
 }
 
@@ -87,8 +87,8 @@ impl DatagramThread {
         stop: Arc<AtomicBool>,
         report: Arc<NicHostEventHandler>,
     ) -> std::io::Result<Self> {
-        let (wires, turns) = (far.wires.clone(), Arc::<TurnCount>::default());
-        let counted = turns.clone();
+        let (wires, wakes) = (far.wires.clone(), Arc::<WakeCount>::default());
+        let counted = wakes.clone();
         let thread = std::thread::Builder::new().name("bcs-wires".to_owned());
         let handle = thread.spawn(move || {
             scheduling::prefer_short_slices();
@@ -103,17 +103,17 @@ impl DatagramThread {
         })?;
         Ok(Self {
             wires,
-            turns,
+            wakes,
             handle,
         })
     }
 
-    /// Returns the number of turns in which it has worked so far, if it waits and nothing is in
+    /// Returns a number that grows with each wake in which it works, if it sleeps and nothing is in
     /// flight or waits to be sent.
     pub(super) fn rest_count(&self) -> Option<u64> {
-        // The turns come first: if the number is the same later, nothing was sent in between.
-        let turns = self.turns.between_turns()?;
-        self.wires.hub().is_idle().then_some(turns)
+        // The wakes come first: if the number is the same later, nothing was sent in between.
+        let wakes = self.wakes.while_asleep()?;
+        self.wires.hub().is_idle().then_some(wakes)
     }
 
     /// Returns the number of datagrams that were rejected so far.
@@ -138,7 +138,7 @@ impl DatagramThread {
 fn run(
     far: &RemoteHosts,
     worker: &mut Worker,
-    (page, turns): (&MachinePage, &TurnCount),
+    (page, wakes): (&MachinePage, &WakeCount),
     stop: &AtomicBool,
     report: &NicHostEventHandler,
 ) {
@@ -148,7 +148,7 @@ fn run(
     far.wires.flush(now_ns());
     while !stop.load(Ordering::Acquire) {
         far.wires.wait(far.node_timeout_ns / 8);
-        turns.begin();
+        wakes.begin();
         page.count_awake(true);
         let before = hub.taken();
         far.wires.take(now_ns());
@@ -167,7 +167,7 @@ fn run(
             report(NicHostEvent::Failed(failure));
         }
         page.count_awake(false);
-        turns.end(has_worked);
+        wakes.end(has_worked);
     }
 }
 
@@ -200,16 +200,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_shows_while_it_lasts_and_afterwards_if_a_message_came() {
-        let turns = TurnCount::default();
-        let before = turns.between_turns();
+    fn a_wake_shows_while_it_lasts_and_afterwards_if_a_message_came() {
+        let wakes = WakeCount::default();
+        let before = wakes.while_asleep();
         assert!(before.is_some());
-        turns.begin();
-        assert_eq!(turns.between_turns(), None);
-        turns.end(false);
-        assert_eq!(turns.between_turns(), before, "a ping is no message");
-        turns.begin();
-        turns.end(true);
-        assert!(turns.between_turns() > before);
+        wakes.begin();
+        assert_eq!(wakes.while_asleep(), None);
+        wakes.end(false);
+        assert_eq!(wakes.while_asleep(), before, "a ping is no message");
+        wakes.begin();
+        wakes.end(true);
+        assert!(wakes.while_asleep() > before);
     }
 }

@@ -8,9 +8,9 @@
 //! reads the words of all its sleepers, and then the wait states of its ranks.
 //!
 //! In a job on several machines the thread that waits for datagrams acts, too, and it does the work
-//! of NIC threads that sleep on. It sleeps in the kernel, so it has no bell. It counts the turns in
+//! of NIC threads that sleep on. It sleeps in the kernel, so it has no bell. It counts its wakes in
 //! which a message has come, and this count is added to the numbers of the sleeps. Nothing is
-//! proved while it is in a turn, or while a link has sent something that is not acknowledged.
+//! proved while it is awake, or while a link has sent something that is not acknowledged.
 //!
 //! **The argument.** Assume that all words are `ASLEEP` in one query, and that the next query,
 //! which begins when all node managers have answered the first, finds all of them the same. Then at

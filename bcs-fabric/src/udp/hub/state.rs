@@ -97,7 +97,8 @@ pub(super) struct HubState {
     pub(super) carried: EagerCache,
     /// When the last datagram came.
     pub(super) heard_ns: u64,
-    /// The number of the sequencer's writes that have been applied here.
+    /// The number of the sequencer's writes that have been applied here; in the process of the
+    /// sequencer, of those that have been sent to others.
     pub(super) told: u64,
     /// How many messages and whole transfers have come.
     pub(super) taken: u64,
