@@ -1,5 +1,5 @@
-//! The memory limit of the control group (of the container): finds out whether the kernel has
-//! killed a process because of it.
+//! The memory limit of the control group (of the container), and the memory of the machine: finds
+//! out whether the kernel has killed a process because either was used up.
 
 use std::path::{Path, PathBuf};
 
@@ -70,6 +70,13 @@ impl ControlGroup {
     /// memory.
     #[must_use]
     pub fn why_killed(&self) -> Option<String> {
+        let system = rustix::system::sysinfo();
+        self.why_killed_on(system.totalram.saturating_mul(system.mem_unit.into()))
+    }
+
+    /// Does so on a machine that has `memory` bytes. Only a limit below these counts: without a
+    /// limit version 1 writes a large number where version 2 writes `max`.
+    fn why_killed_on(&self, memory: u64) -> Option<String> {
         if kills(&self.counter)? <= self.before {
             return None;
         }
@@ -77,14 +84,20 @@ impl ControlGroup {
             .limits
             .iter()
             .filter_map(|file| std::fs::read_to_string(file).ok());
-        let least = limits.filter_map(|text| text.trim().parse().ok()).min();
-        let limit =
-            least.map(|bytes: u64| format!(" ({})", bcs_core::job::in_units(bytes, "bytes")));
-        Some(format!(
-            "the memory limit of the control group{} was reached: raise memory.max of the container, or give each \
-             rank less to do",
-            limit.unwrap_or_default()
-        ))
+        let limits = limits.filter_map(|text| text.trim().parse::<u64>().ok());
+        let units = |bytes| bcs_core::job::in_units(bytes, "bytes");
+        Some(match limits.filter(|&bytes| bytes < memory).min() {
+            Some(limit) => format!(
+                "the memory limit of the control group ({}) was reached: raise memory.max of the \
+                 container, or give each rank less to do",
+                units(limit)
+            ),
+            None => format!(
+                "the memory of the machine ({}) was used up: use more machines, or give each rank \
+                 less to do",
+                units(memory)
+            ),
+        })
     }
 }
 
@@ -138,9 +151,16 @@ mod tests {
             let group = ControlGroup::find(groups, root.path()).unwrap();
             assert_eq!(group.why_killed(), None, "that was before");
             files(root.path(), &[(counter, "oom 4\noom_kill 3\n")]);
-            let why = group.why_killed().unwrap();
+            let why = group.why_killed_on(1 << 30).unwrap();
             assert!(
                 why.starts_with("the memory limit of the control group (64MiB) was reached"),
+                "{why}"
+            );
+            // As version 1 writes that there is no limit.
+            files(root.path(), &[(limits[0], "9223372036854771712\n")]);
+            let why = group.why_killed_on(1 << 30).unwrap();
+            assert!(
+                why.starts_with("the memory of the machine (1GiB) was used up"),
                 "{why}"
             );
         }
