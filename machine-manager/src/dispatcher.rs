@@ -5,7 +5,6 @@
 
 use crate::adoption::ForeignLauncher;
 use crate::agent_links::{self, LinkNews, ManagerHandle, hand_out, tell};
-use crate::control_group::ControlGroup;
 use crate::deadlock_detector::{DeadlockDetector, DetectorFinding, WaitGraph};
 use crate::exit_code;
 use crate::foreign_mpi::ForeignMpi;
@@ -31,6 +30,7 @@ use node_manager::control::{
     Frame, FrameError, FrameReadOutcome, FromManager, PmiTraffic, RankFailureKind, SlotReport,
     Stream, ToManager, UserSignal,
 };
+use node_manager::control_group::{ControlGroup, MemoryReserve};
 use node_manager::launch_tree::AgentEnd;
 use node_manager::limits::{
     IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES, RECORDING_GRACE,
@@ -90,6 +90,8 @@ pub struct Dispatcher {
     spawns: SpawnService,
     /// The control group that limits the memory of processes here.
     control_group: Option<ControlGroup>,
+    /// Memory of that group, until a rank has failed.
+    reserve: Option<MemoryReserve>,
     /// Finds lines of programs whose places are addresses.
     source: SourceLines,
     /// Whether to print more hints.
@@ -179,6 +181,7 @@ impl Dispatcher {
             spawns,
         } = surroundings;
         let managers = launched.managers.len();
+        let control_group = ControlGroup::own();
         let lookout = DeadlockDetector::new(
             managers,
             Instant::now(),
@@ -212,7 +215,8 @@ impl Dispatcher {
             pmi: PmiExchange::default(),
             foreign_launcher,
             spawns,
-            control_group: ControlGroup::own(),
+            reserve: control_group.as_ref().and_then(ControlGroup::reserve),
+            control_group,
             source: SourceLines::default(),
             hints,
             is_verbose,
@@ -659,6 +663,7 @@ impl Dispatcher {
                 return;
             }
             Frame::Message(FromManager::ProcessFail(failure)) => {
+                self.reserve = None;
                 let source = &mut self.source;
                 Verdict::of_rank(failure, |place| source.site_of_place(place).to_string())
             }

@@ -41,7 +41,6 @@ pub mod cli;
 mod closed_streams;
 pub mod commands;
 pub mod configuration;
-pub mod control_group;
 pub mod cores;
 pub mod deadlock_detector;
 pub mod dispatcher;

@@ -13,6 +13,7 @@ use crate::control::{
     Frame, FrameReadOutcome, FromManager, JobStart, RankFailure, RankFailureKind, SpawnStart,
     Stream, ToManager, UserSignal,
 };
+use crate::control_group::{ControlGroup, MemoryReserve};
 use crate::event_poll::{EventPoll, EventSource};
 use crate::foreign_mpi::ForeignMpi;
 use crate::handshake::{HandshakeError, HostHandshake, UdpSetup};
@@ -155,6 +156,7 @@ impl Agent {
             slots_said: false,
             foreign: ForeignMpi::default(),
             pmi,
+            reserve: ControlGroup::own().and_then(|group| group.reserve()),
         };
         shift.run_until_ended()?;
         shift.report_slots(true);
@@ -188,6 +190,8 @@ struct JobRun<'a> {
     foreign: ForeignMpi,
     /// The PMI server.
     pmi: PmiService,
+    /// Memory of the control group, until a rank has failed.
+    reserve: Option<MemoryReserve>,
 }
 
 impl JobRun<'_> {
@@ -395,6 +399,9 @@ impl JobRun<'_> {
         let Ok(Some(status)) = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), look) else {
             return;
         };
+        if status.exit_status() != Some(0) {
+            self.reserve = None;
+        }
         // Report the rank's last messages and output before its death.
         self.converse(index);
         self.listen_to_pmi(index);

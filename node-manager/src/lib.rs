@@ -31,6 +31,7 @@ mod agent;
 mod agent_error;
 mod byte_stream;
 pub mod control;
+pub mod control_group;
 pub mod cores;
 mod dumps;
 mod event_poll;

@@ -1,7 +1,40 @@
 //! The memory limit of the control group (of the container), and the memory of the machine: finds
-//! out whether the kernel has killed a process because either was used up.
+//! out whether the kernel has killed a process because either was used up, and keeps memory with
+//! which to report it.
 
+use bcs_core::memory::GuardedBytes;
 use std::path::{Path, PathBuf};
+
+/// The length of a reserve in bytes. Much of it is for the kernel, which charges what it allocates
+/// for a process (64 pages at a time, for each core) to the group, too.
+const RESERVE_BYTES: usize = 512 << 10;
+
+const PAGE_BYTES: usize = 4096;
+
+/// Memory that belongs to this process and that it does not need before the kernel has killed a
+/// rank for the group's limit.
+///
+/// The heap of a rank is shared memory. It stays charged after the rank's death, as long as the
+/// rank's peers and NIC have it mapped. So that death gives back next to nothing, and the next page
+/// that a process of the group needs would have the kernel kill that process, too: `bcs run` or the
+/// node manager, before they have reported the death. Dropping the reserve gives its pages back.
+#[derive(Debug)]
+pub struct MemoryReserve {
+    _pages: GuardedBytes,
+}
+
+impl MemoryReserve {
+    /// Allocates a reserve.
+    fn allocate() -> Option<Self> {
+        let mut pages = GuardedBytes::new(RESERVE_BYTES).ok()?;
+        // The kernel charges a page when it is first written.
+        pages
+            .iter_mut()
+            .step_by(PAGE_BYTES)
+            .for_each(|byte| *byte = 1);
+        Some(Self { _pages: pages })
+    }
+}
 
 /// The control group of this process, and of all processes that it starts here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,23 +103,34 @@ impl ControlGroup {
     /// memory.
     #[must_use]
     pub fn why_killed(&self) -> Option<String> {
-        let system = rustix::system::sysinfo();
-        self.why_killed_on(system.totalram.saturating_mul(system.mem_unit.into()))
+        self.why_killed_on(machine_memory())
     }
 
-    /// Does so on a machine that has `memory` bytes. Only a limit below these counts: without a
-    /// limit version 1 writes a large number where version 2 writes `max`.
-    fn why_killed_on(&self, memory: u64) -> Option<String> {
-        if kills(&self.counter)? <= self.before {
-            return None;
-        }
+    /// Returns a reserve, if the group has a memory limit.
+    #[must_use]
+    pub fn reserve(&self) -> Option<MemoryReserve> {
+        self.limit_below(machine_memory())?;
+        MemoryReserve::allocate()
+    }
+
+    /// Returns the least limit that is below `memory` bytes. One above those is no limit: version 1
+    /// writes a large number where version 2 writes `max`.
+    fn limit_below(&self, memory: u64) -> Option<u64> {
         let limits = self
             .limits
             .iter()
             .filter_map(|file| std::fs::read_to_string(file).ok());
         let limits = limits.filter_map(|text| text.trim().parse::<u64>().ok());
+        limits.filter(|&bytes| bytes < memory).min()
+    }
+
+    /// Does so on a machine that has `memory` bytes.
+    fn why_killed_on(&self, memory: u64) -> Option<String> {
+        if kills(&self.counter)? <= self.before {
+            return None;
+        }
         let units = |bytes| bcs_core::job::in_units(bytes, "bytes");
-        Some(match limits.filter(|&bytes| bytes < memory).min() {
+        Some(match self.limit_below(memory) {
             Some(limit) => format!(
                 "the memory limit of the control group ({}) was reached: raise memory.max of the \
                  container, or give each rank less to do",
@@ -99,6 +143,12 @@ impl ControlGroup {
             ),
         })
     }
+}
+
+/// Returns the bytes of the machine's memory.
+fn machine_memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    system.totalram.saturating_mul(system.mem_unit.into())
 }
 
 /// Reads how many processes were killed.
