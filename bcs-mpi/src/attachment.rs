@@ -436,6 +436,7 @@ impl NodeManager for NodeManagerLink {
 
     fn aborts(&self, code: i32, reason: &str) {
         // If the node manager is gone, this rank can only end.
+        let _gone = foreign::script_places().map(|places| self.say(&places));
         let _gone = self.say(&FromRank::Abort {
             code,
             reason: reason.to_owned(),

@@ -5,6 +5,7 @@
 
 use crate::foreign;
 use crate::recording::Site;
+use bcs_core::mapped_code::scripts;
 use bcs_core::wait_state::{self, SourceLine};
 use std::cell::Cell;
 
@@ -76,7 +77,13 @@ pub(crate) fn to_published(site: Site) -> Option<wait_state::Site> {
             place.file(),
             place.line(),
         ))),
-        Site::Address(address) => Some(wait_state::Site::Address(address)),
+        Site::Address(address) => Some(match scripts::line_at(address) {
+            Some(it) => {
+                let line = SourceLine::in_function(&it.file, it.line, &it.function);
+                wait_state::Site::Line(line)
+            }
+            None => wait_state::Site::Address(address),
+        }),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Calls from another language: their place in the program is a return address, not a line that the
 //! Rust compiler records.
 
+use bcs_core::job::handshake::FromRank;
+use bcs_core::mapped_code::{MappedCode, scripts};
 use mmds::Site;
 use std::sync::OnceLock;
 
@@ -28,4 +30,11 @@ pub(crate) fn site(place: Site) -> Site {
         Site::Rust(_) => address().map_or(place, Site::Address),
         Site::Address(_) => place,
     }
+}
+
+/// Returns the message that the node manager needs to find this thread's call, if the call comes
+/// from a line that an interpreter runs: the node manager cannot read such a place itself.
+pub(crate) fn script_places() -> Option<FromRank> {
+    scripts::line_at(address()?)?;
+    MappedCode::of_this_process().ok().map(FromRank::Code)
 }

@@ -11,6 +11,7 @@
 use crate::foreign;
 use crate::thread_usage::{self, Surroundings};
 use bcs_core::clock::quick_ns;
+use bcs_core::mapped_code::scripts;
 use bcs_core::memory::RecorderMemory;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::OwnerLock;
@@ -162,6 +163,7 @@ impl Recording {
                 window,
                 quick_ns(),
             );
+            recorder.name_lines(|address| Some(scripts::line_at(address)?.to_string()));
             recorder.take_usage(thread_usage::read(), quick_ns(), false);
             OwnerLock::new(RecorderState {
                 recorder,

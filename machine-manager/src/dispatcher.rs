@@ -40,6 +40,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use rustix::time::Timespec;
 use source_lines::SourceLines;
+use std::iter;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -572,12 +573,18 @@ impl Dispatcher {
                 return self.shared_input.iter_mut().for_each(InputBroadcast::taken);
             }
             Frame::Message(FromManager::WaitStates(seen)) => {
-                let lookout = self.lookout.as_mut();
+                let mut lookout = self.lookout.as_mut();
                 match lookout
+                    .as_mut()
                     .and_then(|lookout| lookout.handle_report(index, *seen, Instant::now()))
                 {
                     None => return,
-                    Some(DetectorFinding::Possible(line)) => return self.say(&[line]),
+                    Some(DetectorFinding::Possible(line)) => {
+                        let waits = lookout.map(|it| it.lines(&mut self.source));
+                        let waits = waits.into_iter().flatten();
+                        let lines = waits.map(|wait| format!("  {wait}"));
+                        return self.say(&iter::once(line).chain(lines).collect::<Vec<_>>());
+                    }
                     Some(DetectorFinding::StalledNic(line)) => {
                         self.tell_all(&ToManager::StrikeSlice);
                         return self.say(&[line]);

@@ -330,3 +330,28 @@ fn a_paraver_trace_holds_the_calls_and_messages_of_the_dump() {
     assert!(read(names).contains("\tMPI_Barrier\n"));
     assert!(read(rows).contains("LEVEL THREAD SIZE 6\nrank 0\n"));
 }
+
+#[test]
+fn folded_stacks_have_all_time_of_calls_and_of_computation() {
+    let dumps = sample_run::dumps();
+    let mut folded = Vec::new();
+    mds_reports::export::write_folded(&dumps, &mut folded).unwrap();
+    let folded = String::from_utf8(folded).unwrap();
+    for dump in &dumps.ranks {
+        let root = format!("rank {};", dump.rank);
+        let stacks = folded.lines().filter_map(|line| line.strip_prefix(&root));
+        let stacks: Vec<(&str, u64)> = stacks
+            .map(|line| line.rsplit_once(' ').unwrap())
+            .map(|(names, time)| (names, time.parse().unwrap()))
+            .collect();
+        let times = dump.sites.iter().map(|site| site.time_ns.total);
+        let computation = dump.computation_granularity_ns.total;
+        assert_eq!(
+            stacks.iter().map(|(_, time)| time).sum::<u64>(),
+            times.sum::<u64>() + computation
+        );
+        assert!(stacks.contains(&("computation", computation)));
+        let names = |(names, _): &(&str, u64)| names.split(';').count();
+        assert!(stacks.len() > 1 && stacks.iter().all(|stack| names(stack) <= 2));
+    }
+}

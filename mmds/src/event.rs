@@ -35,11 +35,11 @@ impl Site {
         kind << 56 | (primitive as u64) << 48 | address & ((1 << 48) - 1)
     }
 
-    /// Returns the place as text.
-    pub(super) fn place(self) -> String {
+    /// Returns the place as text. The function names addresses that are no code's.
+    pub(super) fn place(self, name_of: fn(u64) -> Option<String>) -> String {
         match self {
             Self::Rust(location) => location.to_string(),
-            Self::Address(address) => format!("{address:#x}"),
+            Self::Address(address) => name_of(address).unwrap_or_else(|| format!("{address:#x}")),
         }
     }
 }
@@ -286,7 +286,10 @@ mod tests {
         assert_ne!(key, 0);
         assert_eq!(primitive_of(key), Some(Primitive::Send));
         assert_eq!(primitive_of(u64::MAX), None);
-        assert!(here.place().contains("event.rs:"));
-        assert_eq!(Site::Address(0x7f00).place(), "0x7f00");
+        assert!(here.place(|_| None).contains("event.rs:"));
+        let address = Site::Address(0x7f00);
+        assert_eq!(address.place(|_| None), "0x7f00");
+        let name_of = |it| Some(format!("dead.py:{it}"));
+        assert_eq!(address.place(name_of), "dead.py:32512");
     }
 }

@@ -43,6 +43,8 @@ pub struct Recorder<M> {
     near: Ring,
     /// The slice of the last row.
     near_slice: Option<u64>,
+    /// Returns the text of a line to which a rank has given an address.
+    name_of: fn(u64) -> Option<String>,
 }
 
 /// The metrics that are recorded.
@@ -160,6 +162,7 @@ impl<M: WordMemory> Recorder<M> {
             messages: Ring::new(layout.messages, EVENT_WORDS, layout.message_rows),
             near: Ring::new(layout.near, LOCAL_ROW_WORDS, layout.near_rows),
             near_slice: None,
+            name_of: |_| None,
         };
         recorder
             .head(ACCOUNTED_UNTIL)
@@ -441,6 +444,12 @@ impl<M: WordMemory> Recorder<M> {
         NO_NUMBER
     }
 
+    /// Makes this function provide the text of lines to which the rank gives addresses, as it does
+    /// for programs that an interpreter runs. Other addresses have `None`.
+    pub fn name_lines(&mut self, name_of: fn(u64) -> Option<String>) {
+        self.name_of = name_of;
+    }
+
     /// Returns the number of a site, or 0 if there is no room for it or its calls are not recorded.
     #[inline(always)]
     fn site(&mut self, site: Site, primitive: Primitive) -> u16 {
@@ -473,7 +482,7 @@ impl<M: WordMemory> Recorder<M> {
     fn add_site(&self, number: u16, site: Site, key: u64) {
         let first = self.layout.sites + usize::from(number) * SITE_WORDS;
         let words = &self.memory.words()[first..][..SITE_WORDS];
-        let place = site.place();
+        let place = site.place(self.name_of);
         // The end of a path is more specific than its beginning.
         let bytes = &place.as_bytes()[place.len().saturating_sub(PLACE_BYTES)..];
         for (word, bytes) in words[SITE_PLACE..].iter().zip(bytes.chunks(8)) {

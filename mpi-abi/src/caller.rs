@@ -16,6 +16,7 @@
 //! the latter.
 
 use std::arch::global_asm;
+use std::sync::OnceLock;
 
 global_asm!(
     ".section .tbss.bcs_caller, \"awT\", @nobits",
@@ -78,6 +79,30 @@ pub fn address() -> u64 {
     match call.wrapping_sub(glue) < PROCEDURE {
         true => outer,
         false => call,
+    }
+}
+
+/// Returns the place of a call, where that is not the return address.
+static PLACES: OnceLock<fn() -> u64> = OnceLock::new();
+
+/// Makes this function provide the place of calls from now on, for a program that an interpreter
+/// runs ([`python`](crate::python)).
+pub fn places_are(place: fn() -> u64) {
+    let _once = PLACES.set(place);
+}
+
+/// Returns the function that provides the place of calls.
+pub fn places() -> fn() -> u64 {
+    PLACES.get().copied().unwrap_or(address)
+}
+
+/// Returns the place of this thread's current call of the ABI: its return address, or the address
+/// that stands for a line of a script.
+#[inline]
+pub fn place() -> u64 {
+    match PLACES.get() {
+        None => address(),
+        Some(place) => place(),
     }
 }
 

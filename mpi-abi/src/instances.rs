@@ -115,7 +115,7 @@ fn place_of(number: u32) -> usize {
 /// if it gave one.
 #[cold]
 pub fn name(error: &Error) -> c_int {
-    name_from(error, caller::address())
+    name_from(error, caller::place())
 }
 
 /// Does the same for an error whose call returns to this address.

@@ -5,6 +5,7 @@
 //! | [`c`] | the types of the ABI, and its constants, generated from `standard/constants.txt` |
 //! | [`answer`] | the results of calls: error codes, error handlers, panics |
 //! | [`caller`] | the place of a call in the program |
+//! | [`python`] | the lines of Python that calls come from |
 //! | [`table`], [`objects`] | the objects behind handles |
 //! | [`error_function`] | functions of the program that handle errors |
 //! | [`error_handlers`] | handles of error handlers |
@@ -67,6 +68,7 @@ pub mod generalized_request;
 pub mod instances;
 pub mod keyvals;
 pub mod objects;
+pub mod python;
 pub mod state;
 pub mod table;
 pub mod tool;

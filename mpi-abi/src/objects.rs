@@ -69,7 +69,7 @@ impl RequestEntry {
     /// Makes a request of the call that this thread is in.
     #[inline(always)]
     pub fn new(on: MPI_Comm, what: RequestContent, kind: RequestKind) -> Self {
-        let from = caller::address();
+        let from = caller::place();
         Self {
             on,
             from,

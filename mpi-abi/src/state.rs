@@ -7,6 +7,7 @@
 use crate::answer::{Outcome, error};
 use crate::caller;
 use crate::objects::{COMMS, DATATYPES, GROUPS, OPS, REQUESTS, RequestContent};
+use crate::python;
 use crate::windows::WINDOWS;
 use bcs_core::wait_state::LeakedObject;
 use bcs_mpi::mpi::{Comm, ErrorClass, Process, Result, ThreadLevel};
@@ -44,7 +45,8 @@ fn begin(level: Option<ThreadLevel>) -> Result<&'static RunningProcess> {
         }
         return Ok(running);
     }
-    Process::is_called_from(caller::address);
+    python::look_for_interpreter();
+    Process::is_called_from(caller::places());
     // Marks the slot as a library's. A slot with a preloaded heap has the program's heap, and is
     // excluded where the mark is read.
     bcs_core::memory::slot::mark_library_slot();

@@ -38,8 +38,10 @@ struct LineTable {
 impl SourceLines {
     /// Resolves a site.
     pub fn look_up(&mut self, site: &mut Site) {
-        if let Site::Code { place, .. } = site {
-            *site = self.site_of_place(&place.clone());
+        match site {
+            Site::Code { place, .. } => *site = self.site_of_place(&place.clone()),
+            Site::Line(line) => *line = line.with_file(&from_here(line.file())),
+            Site::Address(_) => {}
         }
     }
 
@@ -58,6 +60,11 @@ impl SourceLines {
     pub fn site_of_place(&mut self, place: &CodePlace) -> Site {
         if let Some(known) = self.known.get(place) {
             return known.clone();
+        }
+        if let Some(function) = &place.function {
+            let line = u32::try_from(place.offset).unwrap_or(0);
+            let file = from_here(&place.file);
+            return Site::Line(SourceLine::in_function(&file, line, function));
         }
         let file = self.files.entry(place.file.clone());
         let program = file.or_insert_with(|| LineTable::read(Path::new(&place.file)));
@@ -178,6 +185,7 @@ mod tests {
             let place = CodePlace {
                 file: file.to_owned(),
                 offset: 0x11,
+                function: None,
             };
             assert_eq!(
                 lines.site_of_place(&place).to_string(),

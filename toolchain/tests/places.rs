@@ -1,9 +1,15 @@
 //! Tests erroneous programs in C (`tests/wrong`). Each one ends with a message that names the line,
 //! within one node and between two nodes. Without line information the message names the function.
+//!
+//! Programs in Python (`tests/wrong/python`) are run with each `python3` and `python3.N` that works
+//! here. If there is none, they are skipped. They fail instead if `BCS_REQUIRE_PACKAGERS` is set,
+//! as in `.ci/run`.
 
 mod installed;
 
+use std::env;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Command;
 
@@ -57,6 +63,24 @@ const WRONG: [WrongProgram; 15] = [
 /// Programs that leave objects: the line that made each is named in a checked job.
 const LEAVING: [WrongProgram; 1] = [("left_objects", &[0], &["not freed"])];
 
+/// Programs in Python, with the options that they need. A line of them ends with the name of its
+/// function, or with several if it depends on the version of Python: `# step|Solver.step`.
+const WRONG_PYTHON: [WrongScript; 5] = [
+    ("deadlock", 123, "waits for a message from rank", &[]),
+    ("aborted", 7, "called MPI_Abort with code 7", &[]),
+    ("invalid", 6, "the communicator has no rank 77", &[]),
+    ("left", 0, "not freed", &["--checked"]),
+    ("mismatched", 8, "do not call the same", &["--checked"]),
+];
+
+/// A program, its exit code, its message, and options.
+type WrongScript = (&'static str, i32, &'static str, &'static [&'static str]);
+
+/// Versions of Python beside the one that is called `python3`.
+const PYTHONS: RangeInclusive<u32> = 8..=20;
+
+const REQUIRED: &str = "BCS_REQUIRE_PACKAGERS";
+
 /// Returns whether a file has debug information, as `readelf` shows it.
 fn has_debug_info(file: &Path) -> bool {
     let sections = succeeded(Command::new("readelf").arg("-SW").arg(file));
@@ -76,6 +100,64 @@ fn wrong_programs_end_with_their_lines() {
     }
     for program in LEAVING {
         ends_with_its_lines(folder.path(), &prefix, program, &["--checked"]);
+    }
+    let versions = PYTHONS.map(|version| format!("python3.{version}"));
+    let pythons: Vec<String> = ["python3".to_owned()]
+        .into_iter()
+        .chain(versions)
+        .filter(|python| has_ctypes(python))
+        .collect();
+    assert!(
+        !pythons.is_empty() || env::var_os(REQUIRED).is_none(),
+        "there is no python3 with ctypes, and {REQUIRED} is set"
+    );
+    if pythons.is_empty() {
+        eprintln!("skipped: there is no python3 with ctypes");
+    }
+    for python in pythons {
+        for script in WRONG_PYTHON {
+            script_ends_with_its_lines(&prefix, &python, script);
+        }
+    }
+}
+
+fn has_ctypes(python: &str) -> bool {
+    let output = Command::new(python).args(["-c", "import ctypes"]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Runs a program in Python in several layouts.
+fn script_ends_with_its_lines(
+    prefix: &Path,
+    python: &str,
+    (name, code, words, options): WrongScript,
+) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wrong/python");
+    let file = format!("{name}.py");
+    let text = fs::read_to_string(folder.join(&file)).expect("it is there");
+    let marked = (1..).zip(text.lines()).filter_map(|(number, line)| {
+        let (_, functions) = line.split_once("  # ")?;
+        let sites = functions.split('|');
+        Some(sites.map(move |function| format!("{name}.py:{number} in {function}")))
+    });
+    let lines: Vec<Vec<String>> = marked.map(Iterator::collect).collect();
+    assert!(!lines.is_empty(), "{file} has marks");
+    for layout in [&["--nodes", "1"][..], &["--nodes", "2"]] {
+        let mut run = Command::new(prefix.join("bin/mpiexec"));
+        let run = run
+            .args(["-n", "4", "--timeout", "60s"])
+            .args(layout)
+            .args(options)
+            .args([python, "-B", &file])
+            .current_dir(&folder);
+        let ended = run.output().expect("it runs");
+        let says = said(&ended);
+        assert_eq!(ended.status.code(), Some(code), "{run:?}: {says}");
+        assert!(says.contains(words), "{run:?}: {says}");
+        for sites in &lines {
+            let is_said = sites.iter().any(|site| says.contains(site));
+            assert!(is_said, "{run:?}: none of {sites:?} in {says}");
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub fn node_name(host: &str, node: NodeId, nodes_of_host: usize) -> String {
 }
 
 /// The version of the handshake and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 19;
+pub const PROTOCOL_VERSION: u32 = 20;
 
 /// The longest message of the handshake: the placement of the largest job, and a margin.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;

@@ -83,7 +83,7 @@ impl Process {
         }
         let mut said = Vec::new();
         // Code that was loaded since then has addresses, too.
-        let is_asked = !left.is_empty() || self.recording.is_on();
+        let is_asked = !left.is_empty() || self.recording.has_recorder();
         if is_asked && foreign::address().is_some() {
             said.extend(MappedCode::of_this_process().ok().map(FromRank::Code));
         }

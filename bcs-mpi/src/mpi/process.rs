@@ -553,6 +553,7 @@ impl Process {
             && !forked::is_child()
         {
             // If the node manager is gone, this rank can only end itself.
+            let _gone = foreign::script_places().map(|places| link.say(&places));
             let _gone = link.say(&FromRank::Abort {
                 code,
                 reason: reason.to_owned(),

@@ -188,6 +188,8 @@ pub enum ExportFormat {
     Csv,
     /// A trace that Perfetto and Chrome show.
     ChromeTrace,
+    /// Times of calls by place, for flame graphs (inferno-flamegraph, speedscope).
+    Folded,
     /// A trace that Paraver shows: a file .prv, with .pcf and .row beside it.
     Paraver,
     /// A file of Apache Parquet for each table of slices, calls and messages.

@@ -169,7 +169,7 @@ fn export(dumps: &RunDumps, arguments: &ExportArgs) -> anyhow::Result<()> {
         ExportFormat::Csv => mds_reports::export::write_csv,
         ExportFormat::Parquet => write_parquet,
         ExportFormat::Paraver => mds_reports::export::write_paraver,
-        ExportFormat::Json | ExportFormat::ChromeTrace => {
+        ExportFormat::Json | ExportFormat::ChromeTrace | ExportFormat::Folded => {
             return export_to_file(dumps, arguments, window);
         }
     };
@@ -222,6 +222,7 @@ fn export_to(
 ) -> anyhow::Result<()> {
     match format {
         ExportFormat::ChromeTrace => mds_reports::trace::write(dumps, window, to).map(drop)?,
+        ExportFormat::Folded => mds_reports::export::write_folded(dumps, to)?,
         _ => mds_reports::export::write_json(dumps, to)?,
     }
     Ok(())

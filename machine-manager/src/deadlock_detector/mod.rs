@@ -281,7 +281,7 @@ impl DeadlockDetector {
                 self.told_possible = true;
                 return Some(DetectorFinding::Possible(
                     "a deadlock is possible: all ranks wait in calls, and all of their other \
-                     threads sleep"
+                     threads sleep:"
                         .into(),
                 ));
             }

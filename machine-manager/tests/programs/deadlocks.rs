@@ -228,6 +228,9 @@ fn beside_threads_that_may_call_a_deadlock_is_only_possible() {
             assert_eq!(job.graph, Value::Null, "{name}: {}", job.said);
             let possible = job.said.matches("bcs: a deadlock is possible").count();
             assert_eq!(possible, usize::from(may_be_said), "{name}: {}", job.said);
+            let waits = job.said.matches("bcs:   rank").count();
+            let told = if may_be_said { 2 } else { 0 };
+            assert_eq!(waits, told, "{name}: {}", job.said);
         }
     }
 }

@@ -35,7 +35,7 @@ impl<T> TableContents<T> {
         }
         self.origins[index] = ObjectOrigin {
             generation,
-            made: caller::address(),
+            made: caller::place(),
             freed: None,
         };
         (index, generation)
@@ -132,7 +132,7 @@ impl<T> Table<T> {
         let parts = parts(self.kind, handle)?;
         self.write_all(|contents| {
             let removed = contents.slots.remove(parts)?;
-            contents.origins[parts.0].freed = Some(caller::address());
+            contents.origins[parts.0].freed = Some(caller::place());
             Some(removed)
         })
     }

@@ -4,30 +4,20 @@
 //! Programs that are not written in Rust report an address where they call the library. Such an
 //! address means nothing outside of the process, and nothing at all once the process has ended. A
 //! place in a file stays valid: with that file, a debugger's tables give the source line.
+//!
+//! A program that an interpreter runs has lines instead, to which [`scripts`] gives addresses.
 
+mod mapping;
+pub mod scripts;
+
+use mapping::Mapping;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 
-/// The longest list of mapped files that is kept, in encoded bytes: more than any program was seen
-/// to have, and less than the limit of a rank's message.
-const MOST_BYTES: usize = 48 * 1024;
-
-/// Encoded bytes of a mapping without the name of its file: three numbers and a length, at most.
-const MAPPING_BYTES: usize = 3 * 10 + 3;
-
 /// The code of a process, by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MappedCode(Vec<Mapping>);
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Mapping {
-    start: u64,
-    end: u64,
-    /// The offset in the file where the memory begins.
-    offset: u64,
-    file: String,
-}
 
 /// A place in a file of code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -36,6 +26,9 @@ pub struct CodePlace {
     pub file: String,
     /// The offset in the file.
     pub offset: u64,
+    /// The function, if the file is the text of a program that an interpreter runs. The offset is a
+    /// line then.
+    pub function: Option<String>,
 }
 
 impl MappedCode {
@@ -44,11 +37,8 @@ impl MappedCode {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut bytes = 0;
-        let mappings = text.lines().filter_map(mapping).take_while(|mapping| {
-            bytes += mapping.file.len() + MAPPING_BYTES;
-            bytes <= MOST_BYTES
-        });
-        Self(mappings.collect())
+        let mappings = text.lines().filter_map(Mapping::of_line);
+        Self(mappings.take_while(|it| it.fits(&mut bytes)).collect())
     }
 
     /// Reads the code map of this process.
@@ -56,7 +46,11 @@ impl MappedCode {
     /// # Errors
     /// When the kernel does not provide it.
     pub fn of_this_process() -> io::Result<Self> {
-        std::fs::read_to_string("/proc/self/maps").map(|text| Self::parse(&text))
+        let Self(files) = Self::parse(&std::fs::read_to_string("/proc/self/maps")?);
+        let mut all = scripts::mappings();
+        let mut bytes = all.iter().map(Mapping::bytes).sum();
+        all.extend(files.into_iter().take_while(|file| file.fits(&mut bytes)));
+        Ok(Self(all))
     }
 
     /// Reads the current code map of another process.
@@ -75,55 +69,50 @@ impl MappedCode {
             .0
             .iter()
             .find(|mapping| (mapping.start..mapping.end).contains(&address))?;
-        let is_plain = found.file.starts_with('/') && !found.file.chars().any(char::is_control);
-        is_plain.then_some(())?;
+        let is_plain = |name: &str| !name.chars().any(char::is_control);
+        let function = found.function.clone();
+        let is_file = found.file.starts_with('/') || function.is_some();
+        (is_file && is_plain(&found.file)).then_some(())?;
+        function.as_deref().is_none_or(is_plain).then_some(())?;
         Some(CodePlace {
             file: found.file.clone(),
             offset: (address - found.start).checked_add(found.offset)?,
+            function,
         })
     }
 }
 
-/// "559d0-559d1 r-xp 00001000 fe:01 1234   /home/me/ring"
-fn mapping(line: &str) -> Option<Mapping> {
-    let mut words = line.splitn(6, ' ');
-    let (start, end) = words.next()?.split_once('-')?;
-    let is_code = words.next()?.contains('x');
-    let offset = words.next()?;
-    let file = words.nth(2)?.trim_start();
-    let hex = |word: &str| u64::from_str_radix(word, 16).ok();
-    (is_code && file.starts_with('/')).then_some(())?;
-    Some(Mapping {
-        start: hex(start)?,
-        end: hex(end)?,
-        offset: hex(offset)?,
-        file: file.to_owned(),
-    })
-}
-
 impl fmt::Display for CodePlace {
-    /// "/home/me/ring+0x11b9"
+    /// "/home/me/ring+0x11b9", or "/home/me/ring.py:7 in main"
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}+{:#x}", self.file, self.offset)
+        match &self.function {
+            None => write!(f, "{}+{:#x}", self.file, self.offset),
+            Some(function) => write!(f, "{}:{} in {function}", self.file, self.offset),
+        }
     }
 }
 
 impl std::str::FromStr for CodePlace {
     type Err = ();
 
-    /// Parses the same form.
+    /// Parses the first form.
     fn from_str(text: &str) -> Result<Self, ()> {
         let (file, offset) = text.rsplit_once("+0x").ok_or(())?;
         let offset = u64::from_str_radix(offset, 16).map_err(drop)?;
         let file = file.to_owned();
-        file.starts_with('/')
-            .then_some(Self { file, offset })
-            .ok_or(())
+        let function = None;
+        let place = Self {
+            file,
+            offset,
+            function,
+        };
+        place.file.starts_with('/').then_some(place).ok_or(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::mapping::MOST_BYTES;
     use super::*;
 
     const MAPS: &str = "\
