@@ -15,7 +15,7 @@ pub(super) struct Interpreter {
 
 /// A frame of this thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct PythonFrame {
     at: usize,
     pub(super) site: FrameSite,
 }
@@ -72,7 +72,7 @@ impl Interpreter {
     }
 
     /// Returns this thread's innermost frame, if the thread executes Python.
-    pub(super) fn innermost(&self) -> Option<Frame> {
+    pub(super) fn innermost(&self) -> Option<PythonFrame> {
         // SAFETY: it may be called at any time, and returns NULL for threads that are not Python's.
         let thread = unsafe { (self.api.this_thread)() } as usize;
         (thread != 0).then_some(())?;
@@ -84,7 +84,7 @@ impl Interpreter {
     }
 
     /// Reads a frame. Some frames of the interpreter itself have no code.
-    fn frame(&self, at: usize) -> Option<Frame> {
+    fn frame(&self, at: usize) -> Option<PythonFrame> {
         let layout = &self.layout;
         // SAFETY: a frame of this thread, which does not change during the thread's call. Its code
         // is an object, with the type in the second word.
@@ -114,12 +114,12 @@ impl Interpreter {
                 file: read(code + layout.file),
                 name: read(code + layout.name),
             };
-            Some(Frame { at, site })
+            Some(PythonFrame { at, site })
         }
     }
 
     /// Returns the frame that has called this one.
-    pub(super) fn caller(&self, frame: Frame) -> Option<Frame> {
+    pub(super) fn caller(&self, frame: PythonFrame) -> Option<PythonFrame> {
         // SAFETY: a frame of this thread, as in `frame`.
         let at = unsafe { read::<usize>(frame.at + self.layout.caller) };
         (at != 0).then(|| self.frame(at))?
