@@ -16,17 +16,20 @@ thread_local! {
 
 /// Marks this thread as waiting for what a call at some place has started, as long as it lives.
 #[derive(Debug)]
-pub(crate) struct StartSiteGuard;
+pub(crate) struct StartSiteGuard {
+    before: Option<Site>,
+}
 
 /// Begins to wait for what a call at this place has started.
 pub(crate) fn completes(started: Site) -> StartSiteGuard {
-    STARTED_AT.set(Some(started));
-    StartSiteGuard
+    StartSiteGuard {
+        before: STARTED_AT.replace(Some(started)),
+    }
 }
 
 impl Drop for StartSiteGuard {
     fn drop(&mut self) {
-        STARTED_AT.set(None);
+        STARTED_AT.set(self.before);
     }
 }
 

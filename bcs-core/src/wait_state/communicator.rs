@@ -12,7 +12,7 @@ pub struct CommunicatorProgress {
     pub group: u32,
     /// The number of collectives that the rank has entered there.
     pub entered: u32,
-    /// The digest of those collectives that NICs do not compare ([`extend_call_digest()`]).
+    /// The digest of the kinds of its collectives, in their order ([`extend_call_digest()`]).
     pub call_digest: u32,
     /// Its ranks.
     pub members: MemberRange,
@@ -57,18 +57,19 @@ impl MemberRange {
     }
 }
 
-/// Returns the digest of all collectives that a rank has entered, when this one follows them. It
-/// leaves out those of the NIC, which NICs compare when they meet, and roots between two groups,
-/// which not all ranks know.
+/// Returns the digest of all collectives that a rank has entered, when this one follows them. All
+/// collectives of the NIC are one kind, since NICs compare them when they meet; a rank with a wrong
+/// argument takes part in them, too. Roots between two groups are left out, because not all ranks
+/// know them.
 #[must_use]
 pub fn extend_call_digest(called: u32, next: CalledCollective) -> u32 {
-    match next {
-        CalledCollective::Nic { .. } => called,
-        CalledCollective::Messages(exchange, _) => {
-            let mixed = called.rotate_left(7) ^ (exchange as u32 + 1);
-            mixed.wrapping_mul(0x9e37_79b1)
-        }
-    }
+    let kind = match next {
+        CalledCollective::Nic { .. } => 0,
+        CalledCollective::Messages(exchange, _) => exchange as u32 + 1,
+    };
+    // Without a constant the first ones of the NIC would leave a digest of 0.
+    let mixed = called.rotate_left(7) ^ (kind + 1);
+    mixed.wrapping_mul(0x9e37_79b1)
 }
 
 /// Words of an entry.

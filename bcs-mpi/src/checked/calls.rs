@@ -2,7 +2,9 @@
 
 use super::kinds::{own_words, receive};
 use crate::bcs::Endpoint;
+use crate::recording::Site;
 use crate::transport::{Blocking, OutgoingMessage, SendMode};
+use crate::{call_site, foreign};
 use bcs_core::check_bits::CheckBits;
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::lockstep;
@@ -110,9 +112,10 @@ pub(crate) struct CallPredecessor {
     pub(crate) subject: ReportSubject,
 }
 
-/// Calls and blocks of this rank for which the report of the other member has not come.
+/// Calls and blocks of this rank for which the report of the other member has not come, with the
+/// places of the calls.
 #[derive(Debug, Default)]
-pub(crate) struct UncheckedCalls(Mutex<HashMap<CallPredecessor, VecDeque<AnnouncedCall>>>);
+pub(crate) struct UncheckedCalls(Mutex<HashMap<CallPredecessor, VecDeque<(AnnouncedCall, Site)>>>);
 
 impl UncheckedCalls {
     /// Reports to a member a call that this rank is about to make, or a block.
@@ -136,9 +139,10 @@ impl UncheckedCalls {
     }
 
     /// Notes a call or block of this rank, which is compared with the next report from there.
-    pub(crate) fn expect(&self, from: CallPredecessor, call: AnnouncedCall) {
+    pub(crate) fn expect(&self, from: CallPredecessor, call: AnnouncedCall, site: Site) {
         let mut calls = lockstep::lock(&self.0);
-        calls.entry(from).or_default().push_back(call);
+        let site = foreign::site(site);
+        calls.entry(from).or_default().push_back((call, site));
     }
 
     /// Returns the oldest call or block for which no report had come from there, with that report.
@@ -149,23 +153,23 @@ impl UncheckedCalls {
         from: CallPredecessor,
         waits: Blocking,
     ) -> Option<(AnnouncedCall, AnnouncedCall)> {
-        let is_open = lockstep::lock(&self.0)
-            .get(&from)
-            .is_some_and(|calls| !calls.is_empty());
+        let (_, site) = *lockstep::lock(&self.0).get(&from)?.front()?;
         let pattern = Pattern {
             context: from.context | CALL_MESSAGES,
             source: Some(from.member),
             tag: Some(from.subject.tag()),
         };
         let is_here = || matches!(endpoint.bcs_probe(Blocking::No, pattern), Ok(Some(_)));
-        if !is_open || waits == Blocking::No && !is_here() {
+        if waits == Blocking::No && !is_here() {
             return None;
         }
+        // This may be a later call, so the wait names that one, too.
+        let _started = call_site::completes(site);
         let mut bytes = [0; BYTES];
         let at = (pattern.context, from.member, from.subject.tag());
         receive(endpoint, at, &mut bytes)?;
         let mut calls = lockstep::lock(&self.0);
-        let own = calls.get_mut(&from)?.pop_front()?;
+        let (own, _) = calls.get_mut(&from)?.pop_front()?;
         Some((own, AnnouncedCall::decode(&bytes)))
     }
 

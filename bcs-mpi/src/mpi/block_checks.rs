@@ -183,7 +183,7 @@ impl Comm {
         }
         for block in blocks.taken.iter().filter(|block| block.member != me) {
             let report = block.report(checked, call, site);
-            checked.calls.expect(self.block_circle(block), report);
+            checked.calls.expect(self.block_circle(block), report, site);
         }
     }
 

@@ -472,7 +472,7 @@ impl Comm {
         checked.kinds.tell(process.endpoint(), next, call.kind);
         let subject = (circle.context, circle.subject);
         checked.calls.tell(process.endpoint(), subject, next, call);
-        checked.calls.expect(circle, call);
+        checked.calls.expect(circle, call, site);
         self.report_blocks(checked, &alike.blocks, name, site);
         let _at = crate::call_site::enter(site);
         let member = |rank: &u32| member_name(members, *rank);

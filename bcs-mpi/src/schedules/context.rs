@@ -48,6 +48,8 @@ pub(crate) struct Context {
     pub(crate) entered: u32,
     /// The digest of the calls that it has made there ([`extend_call_digest`]).
     pub(crate) called: u32,
+    /// The digest without the last of them.
+    pub(crate) called_before: u32,
     /// The fingerprint of the members, for [`EnteredCollective`].
     pub(crate) group: u32,
     /// The members, to report why this rank waits.
@@ -78,6 +80,7 @@ impl Context {
     pub(crate) fn enter(&mut self, context: u32, called: CalledCollective) -> EnteredCollective {
         let number = self.entered;
         self.entered = number.wrapping_add(1);
+        self.called_before = self.called;
         self.called = extend_call_digest(self.called, called);
         EnteredCollective {
             context,
@@ -90,7 +93,8 @@ impl Context {
     /// Records that the collective that this rank has just entered, with a wrong argument, stands
     /// for this one.
     pub(crate) fn stands_for(&mut self, exchange: MessageCollective) {
-        self.called = extend_call_digest(self.called, CalledCollective::Messages(exchange, None));
+        let called = CalledCollective::Messages(exchange, None);
+        self.called = extend_call_digest(self.called_before, called);
     }
 
     /// Returns what this rank reports of it when it sleeps.

@@ -81,6 +81,14 @@ fn collectives_that_not_all_ranks_have_called() {
     }
 }
 
+/// One is of the NIC, and the other is made of messages.
+#[test]
+fn collectives_in_another_order() {
+    let expected = "rank 0 and rank 1 have called different collectives of MPI_COMM_WORLD, and gone on \
+                    (2 each)";
+    is_said("other-order", &LAYOUTS[1..], &[expected]);
+}
+
 #[test]
 fn leaked_requests_are_said_and_leaked_handles_to_who_asks() {
     for layout in LAYOUTS {
