@@ -20,7 +20,20 @@ pub(crate) struct Browser {
     session: Option<String>,
     /// The messages of pages on the console, and their uncaught errors.
     complaints: Vec<String>,
+    /// The events of the trace that has been taken.
+    trace: Vec<Value>,
+    /// Whether all of them have come.
+    is_traced: bool,
 }
+
+/// The categories of trace events that contain [`DRAWN`].
+const FRAMES: [&str; 2] = [
+    "devtools.timeline.frame",
+    "disabled-by-default-devtools.timeline.frame",
+];
+
+/// The browser has drawn a frame.
+const DRAWN: &str = "DrawFrame";
 
 impl Browser {
     /// Starts the browser with a page of this width and height in pixels.
@@ -50,6 +63,8 @@ impl Browser {
             last: 0,
             session: None,
             complaints: Vec::new(),
+            trace: Vec::new(),
+            is_traced: false,
         };
         let page = browser.call("Target.createTarget", json!({"url": "about:blank"}))?;
         let attached = json!({"targetId": page["targetId"], "flatten": true});
@@ -91,6 +106,30 @@ impl Browser {
         Ok(answer["result"]["value"].clone())
     }
 
+    /// Returns the value of an expression, and the times in seconds at which the browser has drawn
+    /// a frame until its promise was kept, as its own trace has them.
+    ///
+    /// # Errors
+    ///
+    /// The expression fails, or the browser does not answer.
+    pub(crate) fn value_and_frames(&mut self, expression: &str) -> Result<(Value, Vec<f64>)> {
+        let traced = json!({
+            "transferMode": "ReportEvents",
+            "traceConfig": {"includedCategories": FRAMES},
+        });
+        (self.is_traced, self.trace) = (false, Vec::new());
+        self.call("Tracing.start", traced)?;
+        let value = self.value(expression);
+        self.call("Tracing.end", json!({}))?;
+        while !self.is_traced {
+            let event = self.message("Tracing.end")?;
+            self.note(&event);
+        }
+        let drawn = self.trace.iter().filter(|event| event["name"] == DRAWN);
+        let microseconds = drawn.filter_map(|event| event["ts"].as_f64());
+        Ok((value?, microseconds.map(|time| time / 1e6).collect()))
+    }
+
     /// Returns the complaints of pages so far.
     pub(crate) fn complaints(&self) -> &[String] {
         &self.complaints
@@ -105,25 +144,39 @@ impl Browser {
         write!(self.to, "{message}\0").context("the browser takes no messages")?;
         self.to.flush()?;
         loop {
-            let mut bytes = Vec::new();
-            let read = self.from.read_until(0, &mut bytes)?;
-            anyhow::ensure!(read > 0, "the browser ended during {method}");
-            bytes.pop();
-            let answer: Value = serde_json::from_slice(&bytes)
-                .with_context(|| format!("an answer to {method} that is no JSON"))?;
+            let answer = self.message(method)?;
             if answer["id"] == self.last {
                 if let Some(error) = answer.get("error") {
                     bail!("the browser refused {method}: {error}");
                 }
                 return Ok(answer["result"].clone());
             }
-            let event = answer["method"].as_str().unwrap_or_default();
-            if matches!(
-                event,
-                "Runtime.consoleAPICalled" | "Runtime.exceptionThrown"
-            ) {
-                self.complaints.push(answer["params"].to_string());
+            self.note(&answer);
+        }
+    }
+
+    /// Waits for the next message.
+    fn message(&mut self, method: &str) -> Result<Value> {
+        let mut bytes = Vec::new();
+        let read = self.from.read_until(0, &mut bytes)?;
+        anyhow::ensure!(read > 0, "the browser ended during {method}");
+        bytes.pop();
+        serde_json::from_slice(&bytes)
+            .with_context(|| format!("a message during {method} that is no JSON"))
+    }
+
+    /// Takes an event.
+    fn note(&mut self, event: &Value) {
+        match event["method"].as_str().unwrap_or_default() {
+            "Runtime.consoleAPICalled" | "Runtime.exceptionThrown" => {
+                self.complaints.push(event["params"].to_string());
             }
+            "Tracing.dataCollected" => {
+                let events = event["params"]["value"].as_array();
+                self.trace.extend(events.into_iter().flatten().cloned());
+            }
+            "Tracing.tracingComplete" => self.is_traced = true,
+            _ => {}
         }
     }
 }
