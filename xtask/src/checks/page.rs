@@ -52,6 +52,8 @@ const OPENED: &str = "new Promise((done, fail) => {
 /// Zooms in and out at the overview, where most is drawn, for 120 frames.
 const ZOOMS: &str = "new Promise((done) => {
   const canvas = document.getElementById('ranks-time');
+  // The browser draws nothing that is outside of the window.
+  canvas.scrollIntoView();
   const press = (key) => canvas.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
   let drawn = 0;
   const frame = () => {
