@@ -1,6 +1,6 @@
 //! Times of calls by place, in the folded form from which programs draw flame graphs
-//! (flamegraph.pl, inferno, https://www.speedscope.app): a line for each stack, with the names from
-//! the outermost to the innermost, and a number.
+//! (flamegraph.pl, inferno, <https://www.speedscope.app>): a line for each stack, with the names
+//! from the outermost to the innermost, and a number.
 //!
 //! ```text
 //! rank 0;ring.c:17;MPI_Recv 123456
