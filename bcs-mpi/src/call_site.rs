@@ -80,13 +80,19 @@ pub(crate) fn to_published(site: Site) -> Option<wait_state::Site> {
             place.file(),
             place.line(),
         ))),
-        Site::Address(address) => Some(match scripts::line_at(address) {
-            Some(it) => {
-                let line = SourceLine::in_function(&it.file, it.line, &it.function);
-                wait_state::Site::Line(line)
-            }
-            None => wait_state::Site::Address(address),
-        }),
+        Site::Address(address) => Some(published_address(address)),
+    }
+}
+
+/// Converts an address to the form in which it is published. Other processes do not know which
+/// lines have addresses.
+pub(crate) fn published_address(address: u64) -> wait_state::Site {
+    match scripts::line_at(address) {
+        Some(it) => {
+            let line = SourceLine::in_function(&it.file, it.line, &it.function);
+            wait_state::Site::Line(line)
+        }
+        None => wait_state::Site::Address(address),
     }
 }
 

@@ -82,25 +82,25 @@ pub fn address() -> u64 {
     }
 }
 
-/// Returns the place of a call, where that is not the return address.
-static PLACES: OnceLock<fn() -> u64> = OnceLock::new();
+/// The function that provides the place of a call, where that is not the return address.
+static PLACE_FUNCTION: OnceLock<fn() -> u64> = OnceLock::new();
 
 /// Makes this function provide the place of calls from now on, for a program that an interpreter
 /// runs ([`python`](crate::python)).
-pub fn places_are(place: fn() -> u64) {
-    let _once = PLACES.set(place);
+pub fn set_place_function(place: fn() -> u64) {
+    let _once = PLACE_FUNCTION.set(place);
 }
 
 /// Returns the function that provides the place of calls.
-pub fn places() -> fn() -> u64 {
-    PLACES.get().copied().unwrap_or(address)
+pub fn place_function() -> fn() -> u64 {
+    PLACE_FUNCTION.get().copied().unwrap_or(address)
 }
 
 /// Returns the place of this thread's current call of the ABI: its return address, or the address
 /// that stands for a line of a script.
 #[inline]
 pub fn place() -> u64 {
-    match PLACES.get() {
+    match PLACE_FUNCTION.get() {
         None => address(),
         Some(place) => place(),
     }

@@ -154,9 +154,7 @@ thread_local! {
 /// Returns the sentence of the instance that a code names, if it is kept.
 pub fn sentence(code: c_int) -> Option<String> {
     let instance = lockstep::lock(&LAST).get(code).cloned()?;
-    let place = MappedCode::of_this_process()
-        .ok()
-        .and_then(|code| code.place(instance.from));
+    let place = MappedCode::place_here(instance.from);
     let site = place.map(|place| LINES.with_borrow_mut(|lines| lines.site_of_place(&place)));
     Some(instance.sentence(site.as_ref()))
 }

@@ -65,8 +65,9 @@ const LEAVING: [WrongProgram; 1] = [("left_objects", &[0], &["not freed"])];
 
 /// Programs in Python, with the options that they need. A line of them ends with the name of its
 /// function, or with several if it depends on the version of Python: `# step|Solver.step`.
-const WRONG_PYTHON: [WrongScript; 5] = [
+const WRONG_PYTHON: [WrongScript; 6] = [
     ("deadlock", 123, "waits for a message from rank", &[]),
+    ("mapped", 123, "waits for a message from rank", &[]),
     ("aborted", 7, "called MPI_Abort with code 7", &[]),
     ("invalid", 6, "the communicator has no rank 77", &[]),
     ("left", 0, "not freed", &["--checked"]),

@@ -8,7 +8,7 @@ pub(super) const MOST_BYTES: usize = 48 * 1024;
 
 /// Encoded bytes of a mapping without its names: three numbers, two lengths, and whether there is a
 /// function, at most.
-pub(super) const MAPPING_BYTES: usize = 3 * 10 + 2 * 3 + 1;
+const MAPPING_BYTES: usize = 3 * 10 + 2 * 3 + 1;
 
 /// Memory with code of a file, or lines of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +47,9 @@ impl Mapping {
         names + MAPPING_BYTES
     }
 
-    /// Adds its bytes, and returns whether they still fit.
-    pub(super) fn fits(&self, bytes: &mut usize) -> bool {
+    /// Adds its bytes, and returns whether no more than `most` are used.
+    pub(super) fn fits(&self, bytes: &mut usize, most: usize) -> bool {
         *bytes += self.bytes();
-        *bytes <= MOST_BYTES
+        *bytes <= most
     }
 }

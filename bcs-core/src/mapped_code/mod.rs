@@ -10,7 +10,7 @@
 mod mapping;
 pub mod scripts;
 
-use mapping::Mapping;
+use mapping::{MOST_BYTES, Mapping};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
@@ -38,7 +38,11 @@ impl MappedCode {
     pub fn parse(text: &str) -> Self {
         let mut bytes = 0;
         let mappings = text.lines().filter_map(Mapping::of_line);
-        Self(mappings.take_while(|it| it.fits(&mut bytes)).collect())
+        Self(
+            mappings
+                .take_while(|it| it.fits(&mut bytes, MOST_BYTES))
+                .collect(),
+        )
     }
 
     /// Reads the code map of this process.
@@ -49,8 +53,25 @@ impl MappedCode {
         let Self(files) = Self::parse(&std::fs::read_to_string("/proc/self/maps")?);
         let mut all = scripts::mappings();
         let mut bytes = all.iter().map(Mapping::bytes).sum();
-        all.extend(files.into_iter().take_while(|file| file.fits(&mut bytes)));
+        all.extend(
+            files
+                .into_iter()
+                .take_while(|file| file.fits(&mut bytes, MOST_BYTES)),
+        );
         Ok(Self(all))
+    }
+
+    /// Returns the place of an address of this process, if it is known.
+    #[must_use]
+    pub fn place_here(address: u64) -> Option<CodePlace> {
+        if let Some(line) = scripts::line_at(address) {
+            return Some(CodePlace {
+                file: line.file,
+                offset: line.line.into(),
+                function: Some(line.function),
+            });
+        }
+        Self::of_this_process().ok()?.place(address)
     }
 
     /// Reads the current code map of another process.
@@ -112,7 +133,6 @@ impl std::str::FromStr for CodePlace {
 
 #[cfg(test)]
 mod tests {
-    use super::mapping::MOST_BYTES;
     use super::*;
 
     const MAPS: &str = "\

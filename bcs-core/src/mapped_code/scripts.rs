@@ -11,7 +11,7 @@
 //! The map of the process's code ([`MappedCode`](super::MappedCode)) contains these addresses, so
 //! whoever resolves an address resolves them, too.
 
-use super::mapping::{MAPPING_BYTES, MOST_BYTES, Mapping};
+use super::mapping::{MOST_BYTES, Mapping};
 use crate::lockstep;
 use std::collections::HashMap;
 use std::fmt;
@@ -24,8 +24,11 @@ const LINES: u64 = 1 << LINE_BITS;
 /// The most functions. A program has few that call MPI, but it may make functions as it runs.
 const FUNCTIONS: usize = 1 << 12;
 
-/// The most encoded bytes of all names: half of a map, which also has the files of the process.
-const NAME_BYTES: usize = MOST_BYTES / 2;
+/// The most bytes of all their names.
+const NAME_BYTES: usize = 1 << 20;
+
+/// The most encoded bytes in a code map, which also has the files of the process.
+const MAP_BYTES: usize = MOST_BYTES / 2;
 
 /// A line of a program that an interpreter runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +67,7 @@ impl Functions {
             return Some(number);
         }
         let is_plain = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
-        let bytes = file.len() + function.len() + MAPPING_BYTES;
+        let bytes = file.len() + function.len();
         let fits = self.names.len() < FUNCTIONS && self.bytes + bytes <= NAME_BYTES;
         (fits && is_plain(file) && is_plain(function)).then_some(())?;
         let number = self.names.len();
@@ -94,7 +97,11 @@ impl Functions {
             file: file.clone(),
             function: Some(function.clone()),
         };
-        self.names.iter().zip(starts).map(mapping).collect()
+        let mut bytes = 0;
+        let mappings = self.names.iter().zip(starts).map(mapping);
+        mappings
+            .take_while(|it| it.fits(&mut bytes, MAP_BYTES))
+            .collect()
     }
 }
 
@@ -115,7 +122,7 @@ pub fn line_at(address: u64) -> Option<ScriptLine> {
     lockstep::lock(&FOUND).line_at(address)
 }
 
-/// Returns the part of the code map that these addresses are.
+/// Returns the part of the code map that these addresses are, as far as there is room.
 pub(super) fn mappings() -> Vec<Mapping> {
     lockstep::lock(&FOUND).mappings()
 }
@@ -153,9 +160,18 @@ mod tests {
         let known = (0..FUNCTIONS)
             .map_while(|nth| functions.number("a.py", &nth.to_string()))
             .count();
-        assert_eq!(known, functions.names.len());
-        assert!(functions.bytes <= NAME_BYTES && functions.bytes > NAME_BYTES - 64);
+        assert_eq!(known, FUNCTIONS);
         assert_eq!(functions.number("a.py", "7"), Some(7), "it is known");
         assert_eq!(functions.number("a.py", "another"), None);
+        let bytes: usize = functions.mappings().iter().map(Mapping::bytes).sum();
+        assert!(bytes <= MAP_BYTES && bytes > MAP_BYTES - 64, "{bytes}");
+    }
+
+    #[test]
+    fn there_is_a_most_length_of_names() {
+        let mut functions = Functions::default();
+        let name = "x".repeat(NAME_BYTES - 4);
+        assert_eq!(functions.number("a.py", &name), Some(0));
+        assert_eq!(functions.number("b.py", "b"), None);
     }
 }

@@ -15,7 +15,6 @@ pub(crate) fn describe_site(site: Site) -> String {
 
 /// Returns the same for the return address of a call.
 pub(crate) fn describe_address(address: u64) -> String {
-    let code = MappedCode::of_this_process().ok();
-    let place = code.and_then(|code| code.place(address));
+    let place = MappedCode::place_here(address);
     place.map_or_else(String::new, |place| format!(" at {place}"))
 }

@@ -3,12 +3,13 @@
 use super::live_objects;
 use super::request::{LeakedRequest, Request};
 use super::{Comm, Process};
+use crate::call_site::published_address;
 use crate::foreign;
 use bcs_core::job::handshake::FromRank;
 use bcs_core::lockstep;
 use bcs_core::mapped_code::MappedCode;
 use bcs_core::wait_state::{
-    Leak, LeakReport, LeakedObject, MessagePeer, PostedOperation, Site, WaitReason,
+    Leak, LeakReport, LeakedObject, MessagePeer, PostedOperation, WaitReason,
 };
 
 impl Process {
@@ -30,7 +31,7 @@ impl Process {
                 LeakedRequest::Active(posted) => self.posted(posted),
             };
             for posted in posted {
-                left.add_place(posted, Site::Address(address));
+                left.add_place(posted, published_address(address));
             }
         }
     }
@@ -39,7 +40,7 @@ impl Process {
     /// that this library counts itself get the place alone.
     pub fn note_leaked_object(&self, object: LeakedObject, address: u64) {
         let mut left = lockstep::lock(&self.leaks);
-        left.add_place(PostedOperation::Object(object), Site::Address(address));
+        left.add_place(PostedOperation::Object(object), published_address(address));
         match object {
             LeakedObject::Datatype | LeakedObject::Operation | LeakedObject::Persistent => {}
             LeakedObject::Group | LeakedObject::Window | LeakedObject::SingleMember => {
@@ -79,7 +80,7 @@ impl Process {
             left.add(Leak::Object(object), live_objects::alive(object));
         }
         for (posted, address) in self.sent_from.iter() {
-            left.add_place(posted, Site::Address(address));
+            left.add_place(posted, published_address(address));
         }
         let mut said = Vec::new();
         // Code that was loaded since then has addresses, too.

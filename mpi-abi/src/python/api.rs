@@ -8,7 +8,7 @@ pub(super) type PyObject = *mut c_void;
 /// The functions, by the names that CPython exports. All are public and have been there since 3.4.
 pub(super) struct Api {
     is_initialized: unsafe extern "C" fn() -> c_int,
-    pub(super) this_thread: unsafe extern "C" fn() -> *mut c_void,
+    this_thread: unsafe extern "C" fn() -> *mut c_void,
     take_lock: unsafe extern "C" fn() -> c_int,
     release_lock: unsafe extern "C" fn(c_int),
     frame: unsafe extern "C" fn() -> PyObject,
@@ -16,6 +16,7 @@ pub(super) struct Api {
     long: unsafe extern "C" fn(PyObject) -> c_long,
     text: unsafe extern "C" fn(PyObject, *mut isize) -> *const c_char,
     forget: unsafe extern "C" fn(PyObject),
+    exception: unsafe extern "C" fn() -> PyObject,
     clear_error: unsafe extern "C" fn(),
     pub(super) line: unsafe extern "C" fn(PyObject, c_int) -> c_int,
     /// The type of code objects.
@@ -61,13 +62,25 @@ impl Api {
             long: function!(c"PyLong_AsLong"),
             text: function!(c"PyUnicode_AsUTF8AndSize"),
             forget: function!(c"Py_DecRef"),
+            exception: function!(c"PyErr_Occurred"),
             clear_error: function!(c"PyErr_Clear"),
             line: function!(c"PyCode_Addr2Line"),
             code_type: exported(c"PyCode_Type"),
         };
+        api.thread()?;
+        (!api.code_type.is_null()).then_some(api)
+    }
+
+    /// Returns the address of this thread's state, if the thread is one of the interpreter's. An
+    /// interpreter that ends frees the states of its threads, also of those that are in calls.
+    #[inline]
+    pub(super) fn thread(&self) -> Option<usize> {
         // SAFETY: both may be called at any time.
-        let is_its = unsafe { (api.is_initialized)() != 0 && !(api.this_thread)().is_null() };
-        (is_its && !api.code_type.is_null()).then_some(api)
+        let state = unsafe {
+            ((self.is_initialized)() != 0).then_some(())?;
+            (self.this_thread)()
+        };
+        (!state.is_null()).then_some(state as usize)
     }
 
     /// Calls a function while this thread has the interpreter's lock.
@@ -98,6 +111,12 @@ impl Drop for Owned<'_> {
 }
 
 impl<'a> LockedApi<'a> {
+    /// Returns whether this thread has an exception that nobody has handled yet.
+    pub(super) fn has_exception(&self) -> bool {
+        // SAFETY: the lock is held.
+        !unsafe { (self.0.exception)() }.is_null()
+    }
+
     /// Returns this thread's innermost frame, which the interpreter keeps alive.
     pub(super) fn frame(&self) -> Option<PyObject> {
         // SAFETY: the lock is held.

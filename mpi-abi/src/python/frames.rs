@@ -3,21 +3,15 @@
 use super::api::{Api, PyObject};
 use super::layout::{self, FrameLayout, InstructionField, MARKS, TEXT_LENGTH};
 use super::own_memory::OwnMemory;
+use std::iter;
 
 /// The longest name that is read, in characters.
-const LONGEST: usize = 4096;
+const LONGEST_NAME: usize = 4096;
 
 /// The interpreter of this process.
 pub(super) struct Interpreter {
     api: Api,
     layout: FrameLayout,
-}
-
-/// A frame of this thread.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PythonFrame {
-    at: usize,
-    pub(super) site: FrameSite,
 }
 
 /// The instruction that a frame executes, with enough to recognize it when it is executed again. A
@@ -71,20 +65,23 @@ impl Interpreter {
         Some(Self { api, layout })
     }
 
-    /// Returns this thread's innermost frame, if the thread executes Python.
-    pub(super) fn innermost(&self) -> Option<PythonFrame> {
-        // SAFETY: it may be called at any time, and returns NULL for threads that are not Python's.
-        let thread = unsafe { (self.api.this_thread)() } as usize;
-        (thread != 0).then_some(())?;
-        // SAFETY: these are the fields that lead to a frame, as was measured.
-        let at = self
-            .layout
-            .innermost(thread, |address| Some(unsafe { read(address) }))?;
-        self.frame(at)
+    /// Returns the frames of this thread, the innermost one first; none if it does not execute
+    /// Python.
+    pub(super) fn frames(&self) -> impl Iterator<Item = FrameSite> {
+        let addresses = iter::successors(self.innermost(), |&at| self.caller(at));
+        addresses.filter_map(|at| self.frame(at))
     }
 
-    /// Reads a frame. Some frames of the interpreter itself have no code.
-    fn frame(&self, at: usize) -> Option<PythonFrame> {
+    fn innermost(&self) -> Option<usize> {
+        let thread = self.api.thread()?;
+        // SAFETY: these are the fields that lead to a frame, as was measured.
+        self.layout
+            .innermost(thread, |address| Some(unsafe { read(address) }))
+    }
+
+    /// Reads a frame. Where C code has called Python, there is a frame without code, from version
+    /// 3.12 on.
+    fn frame(&self, at: usize) -> Option<FrameSite> {
         let layout = &self.layout;
         // SAFETY: a frame of this thread, which does not change during the thread's call. Its code
         // is an object, with the type in the second word.
@@ -107,22 +104,21 @@ impl Interpreter {
         };
         // SAFETY: these are fields of a code object.
         unsafe {
-            let site = FrameSite {
+            Some(FrameSite {
                 code,
                 instruction,
                 first_line: read(code + layout.first_line),
                 file: read(code + layout.file),
                 name: read(code + layout.name),
-            };
-            Some(PythonFrame { at, site })
+            })
         }
     }
 
-    /// Returns the frame that has called this one.
-    pub(super) fn caller(&self, frame: PythonFrame) -> Option<PythonFrame> {
+    /// Returns the address of the frame that has called this one.
+    fn caller(&self, at: usize) -> Option<usize> {
         // SAFETY: a frame of this thread, as in `frame`.
-        let at = unsafe { read::<usize>(frame.at + self.layout.caller) };
-        (at != 0).then(|| self.frame(at))?
+        let at = unsafe { read::<usize>(at + self.layout.caller) };
+        (at != 0).then_some(at)
     }
 
     /// Returns the line that a frame executes.
@@ -140,9 +136,9 @@ impl Interpreter {
 }
 
 impl FrameLine {
-    /// Returns whether it belongs to mpi4py or to the interpreter itself.
-    pub(super) fn is_of_binding(&self) -> bool {
-        self.file.contains("/mpi4py/") || self.file.starts_with("<frozen")
+    /// Returns whether it belongs to the program, and neither to mpi4py nor to the interpreter.
+    pub(super) fn is_of_program(&self) -> bool {
+        !self.file.contains("/mpi4py/") && !self.file.starts_with("<frozen")
     }
 }
 
@@ -151,7 +147,7 @@ impl FrameLine {
 /// bytes.
 fn text(memory: &OwnMemory, string: usize, ascii: usize) -> Option<String> {
     let len = memory.word(string + TEXT_LENGTH)?;
-    (0 < len && len <= LONGEST).then_some(())?;
+    (0 < len && len <= LONGEST_NAME).then_some(())?;
     let word = size_of::<usize>();
     let starts = [(ascii, 1), (ascii + 2 * word, 1), (ascii + 3 * word, 1)];
     let wide = [2, 4].map(|width| [(ascii + 2 * word, width), (ascii + 3 * word, width)]);
@@ -203,7 +199,7 @@ mod tests {
     #[test]
     fn what_is_no_name_is_not_read() {
         let memory = OwnMemory::open().unwrap();
-        for name in ["a\x1b[2J", "", &"x".repeat(LONGEST + 1)] {
+        for name in ["a\x1b[2J", "", &"x".repeat(LONGEST_NAME + 1)] {
             let bytes = string(name, 1, 40, 0);
             assert_eq!(text(&memory, bytes.as_ptr().addr(), 40), None);
         }

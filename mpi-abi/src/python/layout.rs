@@ -110,9 +110,11 @@ fn known() -> impl Iterator<Item = FrameLayout> {
 /// Returns this interpreter's layout, if it is a known one.
 pub(super) fn find(api: &Api) -> Option<FrameLayout> {
     let memory = OwnMemory::open()?;
-    // SAFETY: it may be called at any time.
-    let thread = unsafe { (api.this_thread)() } as usize;
+    let thread = api.thread()?;
     api.with_lock(|locked| {
+        if locked.has_exception() {
+            return None; // It is the program's, and an error here would replace it.
+        }
         let frame = ObservedFrame::of(locked, locked.frame()?)?;
         let caller = locked
             .attribute(frame.object, c"f_back")
@@ -179,10 +181,10 @@ impl FrameLayout {
         (memory.word(code + self.file)? == file as usize).then_some(())?;
         (memory.word(code + self.name)? == name as usize).then_some(())?;
         let first_line = locked.number(object, c"co_firstlineno")?;
-        (i64::from(memory.half(code + self.first_line)?) == first_line).then_some(())?;
+        (i64::from(memory.int(code + self.first_line)?) == first_line).then_some(())?;
         let instructions = match self.instruction {
             InstructionField::Number { offset, unit } => {
-                let number = memory.half(at + offset)?.checked_mul(unit)?;
+                let number = memory.int(at + offset)?.checked_mul(unit)?;
                 (i64::from(number) == frame.instruction).then_some(self.instructions)?
             }
             InstructionField::Address { offset } => {

@@ -29,10 +29,10 @@ use std::iter;
 use std::sync::OnceLock;
 
 /// The most frames of mpi4py between a call and the program.
-const OF_BINDING: usize = 32;
+const MOST_BINDING_FRAMES: usize = 32;
 
 /// The number of lines that a thread remembers.
-const REMEMBERED: usize = 64;
+const REMEMBERED_LINES: usize = 64;
 
 /// The interpreter of this process, if there is one whose frames can be read.
 static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
@@ -43,7 +43,7 @@ struct KnownLine {
     site: FrameSite,
     /// The address that stands for the line, if there is one.
     address: Option<u64>,
-    of_binding: bool,
+    of_program: bool,
 }
 
 thread_local! {
@@ -53,9 +53,9 @@ thread_local! {
         let none = KnownLine {
             site: FrameSite::NONE,
             address: None,
-            of_binding: false,
+            of_program: false,
         };
-        (0..REMEMBERED).map(|_| Cell::new(none)).collect()
+        (0..REMEMBERED_LINES).map(|_| Cell::new(none)).collect()
     };
 }
 
@@ -63,7 +63,7 @@ thread_local! {
 /// be read. At its first call this thread may wait for the interpreter's lock.
 pub fn look_for_interpreter() {
     if INTERPRETER.get_or_init(Interpreter::find).is_some() {
-        caller::places_are(address);
+        caller::set_place_function(address);
     }
 }
 
@@ -76,22 +76,19 @@ fn address() -> u64 {
 /// Returns the line of the innermost frame that is the program's, else that of the innermost one.
 fn line_address() -> Option<u64> {
     let interpreter = INTERPRETER.get()?.as_ref()?;
-    let innermost = interpreter.innermost()?;
-    let frames = iter::successors(Some(innermost), |&frame| interpreter.caller(frame));
-    let mut lines = frames
-        .take(OF_BINDING)
-        .map_while(|frame| known_line(interpreter, frame.site));
+    let mut lines = interpreter
+        .frames()
+        .take(MOST_BINDING_FRAMES)
+        .map_while(|site| known_line(interpreter, site));
     let first = lines.next()?;
-    match first.of_binding {
-        false => first.address,
-        true => lines.find(|line| !line.of_binding).unwrap_or(first).address,
-    }
+    let of_program = iter::once(first).chain(lines).find(|line| line.of_program);
+    of_program.unwrap_or(first).address
 }
 
 /// Returns the line of a frame. Returns `None` when this thread ends and its memory is gone.
 fn known_line(interpreter: &Interpreter, site: FrameSite) -> Option<KnownLine> {
     let known = LINES.try_with(|lines| {
-        let known = &lines[site.hash() % REMEMBERED];
+        let known = &lines[site.hash() % REMEMBERED_LINES];
         if known.get().site != site {
             let line = interpreter.line(site);
             let address = |line: &frames::FrameLine| {
@@ -100,7 +97,7 @@ fn known_line(interpreter: &Interpreter, site: FrameSite) -> Option<KnownLine> {
             known.set(KnownLine {
                 site,
                 address: line.as_ref().and_then(address),
-                of_binding: line.is_some_and(|line| line.is_of_binding()),
+                of_program: line.is_some_and(|line| line.is_of_program()),
             });
         }
         known.get()

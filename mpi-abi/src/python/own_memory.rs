@@ -24,8 +24,8 @@ impl OwnMemory {
         Some(usize::from_ne_bytes(bytes.try_into().ok()?))
     }
 
-    /// Reads half a word.
-    pub(super) fn half(&self, address: usize) -> Option<i32> {
+    /// Reads an `int`.
+    pub(super) fn int(&self, address: usize) -> Option<i32> {
         let bytes = self.bytes(address, size_of::<i32>())?;
         Some(i32::from_ne_bytes(bytes.try_into().ok()?))
     }
@@ -42,7 +42,7 @@ mod tests {
         let address = words.as_ptr().addr();
         assert_eq!(memory.word(address), Some(7));
         assert_eq!(memory.word(address + size_of::<usize>()), Some(8));
-        assert_eq!(memory.half(address), Some(7));
+        assert_eq!(memory.int(address), Some(7));
         assert_eq!(memory.word(16), None);
         assert_eq!(memory.bytes(usize::MAX - 3, 8), None);
     }
