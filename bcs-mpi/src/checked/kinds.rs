@@ -4,7 +4,6 @@ use crate::bcs::{ByteRange, Endpoint, ReceiveOutcome, RequestOutcome};
 use crate::recording::Site;
 use crate::transport::{Blocking, OutgoingMessage, SendMode};
 use bcs_core::check_bits::CheckBits;
-use bcs_core::fingerprint::mix64;
 use bcs_core::lockstep;
 use bcs_core::matching::Pattern;
 use bcs_core::wait_state::SEND_CHECK_CONTEXT;
@@ -26,6 +25,9 @@ const PART_BYTES: usize = 32;
 
 /// The longest description, in parts: as many as the tag can number.
 const MOST_PARTS: usize = 16;
+
+/// The golden ratio's fraction, in 64 bits.
+const SPREADING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The kinds of messages of a rank.
 #[derive(Debug)]
@@ -75,31 +77,39 @@ impl MessageKinds {
 
     /// Returns the number of the kind for this word and a call at this place; 0 if there are too
     /// many kinds. Calls `describe` once.
+    #[inline]
     pub(crate) fn number(&self, what: u64, site: Site, describe: impl Fn() -> String) -> u8 {
-        let place = match crate::foreign::site(site) {
-            Site::Rust(place) => std::ptr::from_ref(place).addr() as u64,
+        let place = match site {
+            Site::Rust(place) => {
+                crate::foreign::address().unwrap_or(std::ptr::from_ref(place).addr() as u64)
+            }
             Site::Address(address) => address,
         };
-        // Places of a program differ in few bits, as do types. The hash spreads them.
-        let key = mix64(what.rotate_left(u64::BITS / 2) ^ place) & !0xff;
-        self.find(key).unwrap_or_else(|| {
-            let mut known = lockstep::lock(&self.known);
-            // Another thread may have been faster.
-            match self.find(key) {
-                Some(number) => number,
-                None if known.len() >= NUMBERED => 0,
-                None => {
-                    known.push(describe());
-                    let number = u8::try_from(known.len()).expect("at most 255");
-                    let free = self
-                        .places_of(key)
-                        .find(|it| it.load(Ordering::Relaxed) == 0);
-                    let free = free.expect("half of the places stay empty");
-                    free.store(key | u64::from(number), Ordering::Relaxed);
-                    number
-                }
+        // Places of a program differ in few bits, as do types. A product with an odd number, whose
+        // bits are mixed, spreads them.
+        let key = (what.rotate_left(u64::BITS / 2) ^ place).wrapping_mul(SPREADING) & !0xff;
+        self.find(key)
+            .unwrap_or_else(|| self.new_number(key, describe))
+    }
+
+    #[cold]
+    fn new_number(&self, key: u64, describe: impl Fn() -> String) -> u8 {
+        let mut known = lockstep::lock(&self.known);
+        // Another thread may have been faster.
+        match self.find(key) {
+            Some(number) => number,
+            None if known.len() >= NUMBERED => 0,
+            None => {
+                known.push(describe());
+                let number = u8::try_from(known.len()).expect("at most 255");
+                let free = self
+                    .places_of(key)
+                    .find(|it| it.load(Ordering::Relaxed) == 0);
+                let free = free.expect("half of the places stay empty");
+                free.store(key | u64::from(number), Ordering::Relaxed);
+                number
             }
-        })
+        }
     }
 
     /// Returns the places where a key may be, in order.
@@ -123,10 +133,18 @@ impl MessageKinds {
     }
 
     /// Sends a rank the description of a kind, unless that was done before.
+    #[inline]
     pub(crate) fn tell(&self, endpoint: &Endpoint, to: u32, number: u8) {
         let word = &self.told[to as usize * 4 + usize::from(number / 64)];
         let bit = 1 << (number % 64);
-        if number == 0 || word.load(Ordering::Relaxed) & bit != 0 || !may_tell(endpoint) {
+        if number != 0 && word.load(Ordering::Relaxed) & bit == 0 {
+            self.describe(endpoint, to, number, (word, bit));
+        }
+    }
+
+    #[cold]
+    fn describe(&self, endpoint: &Endpoint, to: u32, number: u8, (word, bit): (&AtomicU64, u64)) {
+        if !may_tell(endpoint) {
             return;
         }
         if word.fetch_or(bit, Ordering::Relaxed) & bit != 0 {

@@ -3,16 +3,19 @@
 //! A preloaded heap intercepts the calls that map memory, and records what is mapped over it
 //! ([`bcs_core::memory::slot::remapped`]). A heap that is built into a Rust program does not, and
 //! nothing can intercept a system call that the program makes in assembly. So a checked job
-//! compares each long buffer with what the kernel has mapped there. The query takes some ten
-//! microseconds, so short buffers are not compared. They are mostly sent by value.
+//! compares each long buffer with what the kernel has mapped there. This takes some microseconds,
+//! and some ten on kernels before 6.11. Short buffers are not compared. They are mostly sent by
+//! value.
 
+use super::mapping_query::mapped_at;
 use bcs_core::memory::OwnSlot;
 use bcs_core::memory::slot::own;
+use std::fs::File;
+use std::io::Read as _;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
 
-/// Shorter buffers are not checked.
-const LEAST_BYTES: usize = 16 * 1024;
+/// Shorter buffers are not [checked](unknown_mapping).
+pub(crate) const LEAST_COMPARED_BYTES: usize = 16 * 1024;
 
 /// A mapping of `/proc/self/maps`.
 struct MappedArea<'a> {
@@ -53,21 +56,44 @@ impl<'a> MappedArea<'a> {
 
 /// Returns the other mapping over these bytes of the heap that the heap does not know. Returns
 /// `None` if there is none, or the bytes are not in the heap.
+#[cold]
 pub(crate) fn unknown_mapping(address: u64, len: usize) -> Option<String> {
     let own = own()?.ok()?;
     let address = usize::try_from(address).ok()?;
-    if len < LEAST_BYTES || !own.slot().contains(address, len) {
+    if !own.slot().contains(address, len) {
         return None;
     }
     if own.remapped().overlaps(address - own.slot().base(), len) {
         return None; // The heap has recorded this mapping, so other ranks know of it.
     }
-    let file = std::fs::File::from(own.fd().try_clone_to_owned().ok()?);
-    let file = file.metadata().ok()?.ino();
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let file = rustix::fs::fstat(own.fd()).ok()?.st_ino;
+    let mut list = File::open("/proc/self/maps").ok()?;
+    if is_all_slot(&list, address..address + len, own, file) {
+        return None;
+    }
+    let mut maps = String::new();
+    list.read_to_string(&mut maps).ok()?;
     otherwise_mapped(&maps, address..address + len, |mapping| {
         mapping.is_of(own, file)
     })
+}
+
+/// Returns whether the kernel says at once that these bytes are the slot's.
+fn is_all_slot(maps: &File, buffer: Range<usize>, own: &OwnSlot, file: u64) -> bool {
+    let (mut at, base) = (buffer.start as u64, own.slot().base() as u64);
+    while at < buffer.end as u64 {
+        match mapped_at(maps, at) {
+            Ok(part)
+                if part.inode == file
+                    && part.is_shared_memory
+                    && part.start.checked_sub(base) == Some(part.offset) =>
+            {
+                at = part.end;
+            }
+            _ => return false,
+        }
+    }
+    true
 }
 
 fn otherwise_mapped(

@@ -52,6 +52,7 @@ mod call_texts;
 mod calls;
 mod kinds;
 mod mapping_check;
+mod mapping_query;
 mod order;
 mod pending_buffers;
 mod sent_bytes;
@@ -60,7 +61,7 @@ pub(crate) use call_place::{describe_address, describe_site};
 pub(crate) use call_texts::MOST_TEXT_BYTES;
 pub(crate) use calls::{AnnouncedCall, CallPredecessor, ReportSubject, UncheckedCalls};
 pub(crate) use kinds::{MessageKinds, SIGNATURE_BITS, bits, is_of, mark, may_tell};
-pub(crate) use mapping_check::unknown_mapping;
+pub(crate) use mapping_check::{LEAST_COMPARED_BYTES, unknown_mapping};
 pub(crate) use order::GroupGeneration;
 pub(crate) use pending_buffers::{
     BufferAccess, BufferConflict, PendingBuffers, UseKey, UsedMemory, UsingCall,

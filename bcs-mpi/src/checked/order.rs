@@ -8,7 +8,7 @@
 //! not found, and nothing that is ordered is taken for one.
 
 use bcs_core::lockstep;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// The calls that no member can leave before all have entered.
@@ -28,6 +28,8 @@ const ALL_WAIT: [&str; 9] = [
 #[derive(Debug, Default)]
 pub(crate) struct SynchronizationOrder {
     releases: AtomicU64,
+    /// Whether a group was followed: else nobody asks for the number of releases.
+    is_followed: AtomicBool,
     groups: Mutex<Vec<Weak<GroupGeneration>>>,
 }
 
@@ -58,11 +60,16 @@ impl SynchronizationOrder {
         let mut groups = lockstep::lock(&self.groups);
         groups.retain(|group| group.strong_count() > 0);
         groups.push(Arc::downgrade(&group));
+        self.is_followed.store(true, Ordering::Relaxed);
         group
     }
 
     /// Counts a call after which others may know how far this rank has come.
+    #[inline]
     pub(crate) fn release(&self) {
+        if !self.is_followed.load(Ordering::Relaxed) {
+            return;
+        }
         self.releases.fetch_add(1, Ordering::Release);
     }
 

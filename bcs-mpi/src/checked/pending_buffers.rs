@@ -16,6 +16,7 @@ use bcs_core::lockstep;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The use that an operation makes of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +79,11 @@ struct PendingUse {
 
 /// The memory that the pending operations of this rank use.
 #[derive(Debug, Default)]
-pub(crate) struct PendingBuffers(Mutex<PendingTable>);
+pub(crate) struct PendingBuffers {
+    table: Mutex<PendingTable>,
+    /// Whether the table has a use. Most calls find none, and need no lock then.
+    is_used: AtomicBool,
+}
 
 #[derive(Debug, Default)]
 struct PendingTable {
@@ -109,10 +114,17 @@ impl UsedMemory {
 }
 
 impl PendingBuffers {
+    /// Returns whether no operation is pending. Another thread may just add one: then nothing
+    /// orders its call and the caller's.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.is_used.load(Ordering::Relaxed)
+    }
+
     /// Returns the first pending operation that forbids a call to use this memory.
     pub(crate) fn conflict(&self, new: &UsedMemory) -> Option<BufferConflict> {
         let span = span(&new.view)?;
-        let table = lockstep::lock(&self.0);
+        let table = lockstep::lock(&self.table);
         let first = UseKey {
             low: span.start.saturating_sub(table.longest),
             number: 0,
@@ -142,7 +154,7 @@ impl PendingBuffers {
         let span = span(&memory.view)?;
         let keeps = keeps && memory.access == BufferAccess::Reads;
         let sent = keeps.then(|| SentBytes::of(&memory.view, &span)).flatten();
-        let mut table = lockstep::lock(&self.0);
+        let mut table = lockstep::lock(&self.table);
         table.longest = table.longest.max(span.end - span.start);
         table.next += 1;
         let key = UseKey {
@@ -156,22 +168,24 @@ impl PendingBuffers {
             sent,
         };
         table.uses.insert(key, pending);
+        self.is_used.store(true, Ordering::Relaxed);
         Some(key)
     }
 
     /// Removes a use of memory.
     pub(crate) fn remove(&self, key: UseKey) {
-        let mut table = lockstep::lock(&self.0);
+        let mut table = lockstep::lock(&self.table);
         table.uses.remove(&key);
         if table.uses.is_empty() {
             table.longest = 0;
+            self.is_used.store(false, Ordering::Relaxed);
         }
     }
 
     /// Returns where a send buffer does not hold any more what was sent: the call that sends it,
     /// the range of bytes of the message, and the bytes of an element.
     pub(crate) fn changed(&self, key: UseKey) -> Option<(UsingCall, Range<usize>, usize)> {
-        let table = lockstep::lock(&self.0);
+        let table = lockstep::lock(&self.table);
         let pending = table.uses.get(&key)?;
         let span = key.low..pending.end;
         let changed = pending.sent.as_ref()?.changed(&pending.memory.view, &span);

@@ -46,6 +46,9 @@ impl SentBytes {
             Self::Copy(copy) => {
                 let mut now = vec![0; copy.len()];
                 gather(view, 0, &mut now);
+                if now[..] == copy[..] {
+                    return None;
+                }
                 let differs = |at: &usize| now[*at] != copy[*at];
                 let first = (0..now.len()).find(differs)?;
                 Some(first..first + 1)

@@ -179,6 +179,16 @@ pub(super) fn each_block(
     (0..count).map(|place| used(blocks.of(place))).collect()
 }
 
+impl Process {
+    /// Returns whether the memory that a call uses must be [looked at](Comm::check_use): an
+    /// operation is pending, or there is a window.
+    #[inline]
+    pub(super) fn looks_at_memory(&self) -> bool {
+        self.checked()
+            .is_some_and(|checked| !checked.buffers.is_empty() || !self.checked_windows.is_empty())
+    }
+}
+
 impl Comm {
     /// Claims the memory of an operation that this call begins.
     ///

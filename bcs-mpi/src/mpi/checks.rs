@@ -40,10 +40,12 @@ impl ExpectedReceive {
 
 /// Returns where the data of a buffer lie, including what lies between them; `None` if it has none,
 /// or they cannot be used.
+#[inline]
 fn span_of(data: &Buffer) -> Option<Span> {
     span(&data.piece(&Operation::plain("")).ok()?)
 }
 
+#[inline]
 fn span(piece: &DataView) -> Option<Span> {
     match piece.layout() {
         None => Some((piece.address(), piece.len())),
@@ -56,8 +58,17 @@ fn span(piece: &DataView) -> Option<Span> {
 }
 
 /// Checks that other ranks find in a buffer what this rank sees there.
+#[inline]
 fn check_visible(span: Option<Span>, operation: &Operation) -> Result<()> {
-    let unknown = span.and_then(|(address, len)| checked::unknown_mapping(address, len));
+    match span {
+        Some(long) if long.1 >= checked::LEAST_COMPARED_BYTES => check_mapping(long, operation),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn check_mapping((address, len): Span, operation: &Operation) -> Result<()> {
+    let unknown = checked::unknown_mapping(address, len);
     let Some(unknown) = unknown else {
         return Ok(());
     };
@@ -293,27 +304,33 @@ pub(super) fn called(call: &AnnouncedCall, kind: Option<String>) -> String {
 impl Comm {
     /// Returns the check bits of a message of these types that this call sends to a world rank. If
     /// necessary, it describes the types to that rank first.
-    #[cold]
+    ///
+    /// # Errors
+    /// When other ranks would not find in the data what this rank sees there.
     #[inline(never)]
-    pub(super) fn mark(&self, like: &Buffer, to: u32, call: &'static str, site: Site) -> CheckBits {
+    pub(super) fn mark(
+        &self,
+        (data, like): (&DataView, &Buffer),
+        to: u32,
+        operation: &Operation,
+        site: Site,
+    ) -> Result<CheckBits> {
+        check_visible(span(data), operation)?;
+        let Some(checked) = self.process().checked() else {
+            return Ok(CheckBits::NONE);
+        };
+        checked.order.release();
         let datatype = like.datatype();
         let bits = like
             .bytes()
             .and_then(|it| datatype.beginning_bits(it as u64));
-        let (Some(checked), Some(bits)) = (self.process().checked(), bits) else {
-            return CheckBits::NONE;
+        let Some(bits) = bits else {
+            return Ok(CheckBits::NONE);
         };
-        let describe = || described(call, Some(datatype), site);
+        let describe = || described(operation.call, Some(datatype), site);
         let kind = checked.kinds.number(datatype.key(), site, describe);
         checked.kinds.tell(self.process().endpoint(), to, kind);
-        checked::mark(bits, kind)
-    }
-
-    /// Checks that the message sends what this rank sees.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn check_sent_data(&self, data: &DataView, operation: &Operation) -> Result<()> {
-        check_visible(span(data), operation)
+        Ok(checked::mark(bits, kind))
     }
 
     /// Returns the status of a receive into types like these.
@@ -325,15 +342,29 @@ impl Comm {
         into: &Buffer,
         site: Site,
     ) -> Result<Status> {
-        if outcome.is_plain() {
-            return Ok(self.status_of(outcome));
+        if !outcome.is_plain() {
+            if outcome.failure != RequestFailure::None {
+                return self.status(outcome, operation);
+            }
+            self.check_received(outcome, operation, into, site)?;
         }
-        let status = self.status(outcome, operation)?;
-        if !outcome.mark.is_none() {
-            self.compare_types(outcome, operation, into.datatype(), site)?;
-            check_visible(span_of(into), operation)?;
+        Ok(self.status_of(outcome))
+    }
+
+    /// Checks a marked message that was received, and the memory that it was received into.
+    #[inline(never)]
+    fn check_received(
+        &self,
+        outcome: &RequestOutcome,
+        operation: &Operation,
+        into: &Buffer,
+        site: Site,
+    ) -> Result<()> {
+        self.compare_types(outcome, operation, into.datatype(), site)?;
+        match into.plain() {
+            Some(data) if data.len() < checked::LEAST_COMPARED_BYTES => Ok(()),
+            _ => check_visible(span_of(into), operation),
         }
-        Ok(status)
     }
 
     /// Returns the same for a receive that was posted before.
@@ -353,9 +384,28 @@ impl Comm {
     }
 
     /// Checks whether an arrived message has the types that it is received into.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn compare_types(
+        &self,
+        outcome: &RequestOutcome,
+        operation: &Operation,
+        into: &Datatype,
+        site: Site,
+    ) -> Result<()> {
+        // A cancelled receive has no message, and an empty message no types.
+        if outcome.failure != RequestFailure::None || outcome.len == 0 {
+            return Ok(());
+        }
+        match into.beginning_bits(outcome.len) {
+            Some(here) if checked::is_of(outcome.mark, here) => Ok(()),
+            None if into.beginning(outcome.len) == PrefixSignature::Anything => Ok(()),
+            _ => self.other_types(outcome, operation, into, site),
+        }
+    }
+
+    /// Returns the error of a message that has other types than it is received into.
+    #[cold]
+    fn other_types(
         &self,
         outcome: &RequestOutcome,
         operation: &Operation,
@@ -365,16 +415,6 @@ impl Comm {
         let Some(checked) = self.process().checked() else {
             return Ok(());
         };
-        // A cancelled receive has no message, and an empty message no types.
-        if outcome.failure != RequestFailure::None || outcome.len == 0 {
-            return Ok(());
-        }
-        let here = into.beginning_bits(outcome.len);
-        if here.is_some_and(|here| checked::is_of(outcome.mark, here))
-            || here.is_none() && into.beginning(outcome.len) == PrefixSignature::Anything
-        {
-            return Ok(());
-        }
         let endpoint = self.process().endpoint();
         let sent = checked.kinds.heard(endpoint, outcome.source, outcome.mark);
         let sent = sent.unwrap_or_else(|| "types of which no more is known".to_owned());

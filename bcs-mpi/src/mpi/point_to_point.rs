@@ -82,11 +82,7 @@ impl Comm {
         );
         let mut mark = CheckBits::NONE;
         if self.process().is_checked() {
-            self.check_sent_data(data, operation)?;
-            mark = self.mark(like, destination, operation.call, site);
-            if let Some(checked) = self.process().checked() {
-                checked.order.release();
-            }
+            mark = self.mark((data, like), destination, operation, site)?;
         }
         Ok(OutgoingMessage {
             context: self.0.context,
@@ -245,7 +241,7 @@ impl Comm {
                     return checked_tag(tag, &operation).map(|_| ());
                 }
                 let message = self.message((&piece, data), (to, tag), &operation, site)?;
-                if self.process().is_checked() {
+                if self.process().looks_at_memory() {
                     let memory = UsedMemory::reads(piece.clone(), data.datatype().size());
                     self.check_use(&operation, &memory, site)?;
                 }
@@ -293,7 +289,7 @@ impl Comm {
                 return Ok(Status::PROC_NULL);
             }
             let pattern = self.pattern(from, tag, &operation)?;
-            if self.process().is_checked() {
+            if self.process().looks_at_memory() {
                 let memory = UsedMemory::writes(into.clone(), data.datatype().size());
                 self.check_use(&operation, &memory, site)?;
             }
@@ -482,7 +478,7 @@ impl Comm {
             return Ok(None);
         }
         let message = self.message((piece, data), (to, out_tag), operation, site)?;
-        if self.process().is_checked() {
+        if self.process().looks_at_memory() {
             let memory = UsedMemory::writes(piece.clone(), data.datatype().size());
             self.check_use(operation, &memory, site)?;
         }

@@ -27,6 +27,7 @@ fn place(key: u64) -> &'static AtomicU64 {
 impl Datatype {
     /// Returns the signature bits of the first `bytes` bytes of a sequence of elements, if all of
     /// it is known.
+    #[inline]
     pub(in crate::mpi) fn beginning_bits(&self, bytes: u64) -> Option<u32> {
         let compute = || match self.beginning(bytes) {
             PrefixSignature::Known(signature) => Some(checked::bits(signature.word())),
@@ -57,6 +58,7 @@ impl Datatype {
     }
 
     /// Returns a number for the basic types among kinds of messages; 0 if they are not known.
+    #[inline]
     pub(in crate::mpi) fn key(&self) -> u64 {
         match &self.0 {
             DatatypeKind::Predefined(named) if named.is_packed() => 0,
