@@ -9,9 +9,27 @@ use std::sync::OnceLock;
 /// Returns the return address of the call that this thread is in.
 static ADDRESS: OnceLock<fn() -> u64> = OnceLock::new();
 
-/// Makes this function provide the place of calls from now on.
-pub(crate) fn calls_are_from(address: fn() -> u64) {
+/// Where the addresses of the last call of the thread that initializes MPI are.
+static LAST_CALL_AT: OnceLock<u64> = OnceLock::new();
+
+/// Makes this function provide the place of calls from now on. The addresses of this thread's last
+/// call are at the given address, if they are in memory.
+pub(crate) fn calls_are_from(address: fn() -> u64, last_call_at: Option<u64>) {
     let _once = ADDRESS.set(address);
+    if let Some(at) = last_call_at {
+        let _once = LAST_CALL_AT.set(at);
+    }
+}
+
+/// Returns the messages from which the node manager knows the places of calls from another
+/// language.
+pub(crate) fn reports() -> Vec<FromRank> {
+    if ADDRESS.get().is_none() {
+        return Vec::new();
+    }
+    let code = MappedCode::of_this_process().ok().map(FromRank::Code);
+    let last_call = LAST_CALL_AT.get().copied().map(FromRank::LastCallAt);
+    code.into_iter().chain(last_call).collect()
 }
 
 /// Returns the address from which this thread has called the library, if calls come from another

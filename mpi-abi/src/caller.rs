@@ -15,6 +15,7 @@
 //! and not the model of one that is there from the start: programs that load many libraries refuse
 //! the latter.
 
+use bcs_core::mapped_code::LastCall;
 use std::arch::global_asm;
 use std::sync::OnceLock;
 
@@ -47,26 +48,12 @@ global_asm!(
     ".size bcs_outer_caller, . - bcs_outer_caller",
 );
 
-/// The addresses of this thread's current call, as the instructions above lay them out.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-struct Addresses {
-    /// The return address of the function of the ABI.
-    call: u64,
-    /// The return address of the glue's procedure.
-    outer: u64,
-    /// Where in the glue that was stored.
-    glue: u64,
-}
-
 unsafe extern "C" {
-    fn bcs_caller_place() -> *mut Addresses;
+    fn bcs_caller_place() -> *mut LastCall;
 }
 
-/// The most bytes of a procedure of the glue.
-const PROCEDURE: u64 = 8192;
-
-fn addresses() -> *mut Addresses {
+/// Returns the addresses of this thread's last call, as the instructions above lay them out.
+fn addresses() -> *mut LastCall {
     // SAFETY: it computes the address of a variable of this thread.
     unsafe { bcs_caller_place() }
 }
@@ -75,11 +62,16 @@ fn addresses() -> *mut Addresses {
 #[inline]
 pub fn address() -> u64 {
     // SAFETY: the variable is this thread's own, and no reference to it exists.
-    let Addresses { call, outer, glue } = unsafe { addresses().read() };
-    match call.wrapping_sub(glue) < PROCEDURE {
-        true => outer,
-        false => call,
-    }
+    unsafe { addresses().read() }.address()
+}
+
+/// Returns where the addresses of this thread's last call are, as long as the thread runs; `None`
+/// if places of calls are something else.
+pub fn last_call_at() -> Option<u64> {
+    PLACE_FUNCTION
+        .get()
+        .is_none()
+        .then(|| addresses().expose_provenance() as u64)
 }
 
 /// The function that provides the place of a call, where that is not the return address.
@@ -128,7 +120,7 @@ mod tests {
 
     fn set(call: u64) {
         let (outer, glue) = (0, 1 << 62);
-        unsafe { addresses().write(Addresses { call, outer, glue }) };
+        unsafe { addresses().write(LastCall { call, outer, glue }) };
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn begin(level: Option<ThreadLevel>) -> Result<&'static RunningProcess> {
         return Ok(running);
     }
     python::look_for_interpreter();
-    Process::is_called_from(caller::place_function());
+    Process::is_called_from(caller::place_function(), caller::last_call_at());
     // Marks the slot as a library's. A slot with a preloaded heap has the program's heap, and is
     // excluded where the mark is read.
     bcs_core::memory::slot::mark_library_slot();

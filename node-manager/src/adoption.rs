@@ -168,6 +168,7 @@ fn rank_process(
         ended_ns: None,
         output: [Stream::Out, Stream::Err].map(|stream| OutputPipe::new(None, stream)),
         code: MappedCode::default(),
+        last_call_at: None,
         left: None,
         foreign_mpi: None,
         has_written: false,

@@ -553,6 +553,9 @@ impl JobRun<'_> {
                     self.report_slow_copies(index, place)
                 }
                 RankReadOutcome::Message(FromRank::Code(code), _, _) => rank.code = code,
+                RankReadOutcome::Message(FromRank::LastCallAt(at), _, _) => {
+                    rank.last_call_at = Some(at)
+                }
                 // It has joined.
                 RankReadOutcome::Message(FromRank::Join { .. }, _, _) => {}
                 RankReadOutcome::Message(FromRank::Ask(request), _, _) => self.ask(index, request),

@@ -211,6 +211,8 @@ pub struct WaitStateQuery {
     pub number: u32,
     /// Whether to examine the threads of the ranks, too, if nothing else moves.
     pub closely: bool,
+    /// Whether to report ranks that are not blocked, too.
+    pub all: bool,
 }
 
 /// A signal whose meaning the program defines.
@@ -474,6 +476,23 @@ pub struct WaitStateReport {
     pub blocked: Vec<BlockedRankReport>,
     /// Ranks that have finalized or ended; only in the answer to a close query.
     pub gone: Vec<DepartedRank>,
+    /// Some of the ranks that are not blocked; only in the answer to a query for all.
+    pub moving: Vec<MovingRank>,
+}
+
+/// A rank that is in no call of MPI that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovingRank {
+    /// The rank.
+    pub rank: u32,
+    /// Its node.
+    pub node: NodeId,
+    /// Whether a signal or a debugger has stopped it.
+    pub is_stopped: bool,
+    /// Whether it has called MPI_Init.
+    pub is_initialized: bool,
+    /// The place of its last call of MPI, if that is an address.
+    pub last_call: Option<CodePlace>,
 }
 
 /// A rank that does nothing but poll, as far as MPI knows.

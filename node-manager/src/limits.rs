@@ -105,6 +105,10 @@ pub(crate) const NIC_STOP_LIMIT: Duration = Duration::from_millis(200);
 /// The number of descriptors that a survey lists of a ring that the NIC has not taken.
 pub(crate) const PENDING_LISTED: u64 = 4;
 
+/// The ranks that are not blocked which a node manager reports when the time of a job is over. The
+/// launcher names fewer.
+pub(crate) const MOVING_RANKS: usize = 64;
+
 /// Ranks in one part of a survey: a part has at most a megabyte, so it does not hold up output.
 pub(crate) const SURVEY_PART: usize = 256;
 

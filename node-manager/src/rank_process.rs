@@ -7,7 +7,7 @@ use crate::pmi::{PmiConnection, PmiStage};
 use crate::rank_connection::RankConnection;
 use crate::recorder::RankRecorder;
 use bcs_core::job::{NodeId, SpawnedGroup};
-use bcs_core::mapped_code::{CodePlace, MappedCode};
+use bcs_core::mapped_code::{CodePlace, LastCall, MappedCode};
 use bcs_core::wait_state::{LeakReport, Site};
 use rustix::process::{Pid, Signal, WaitIdStatus};
 use std::os::fd::OwnedFd;
@@ -84,6 +84,8 @@ pub(crate) struct RankProcess {
     pub(crate) ended_ns: Option<u64>,
     /// The files that its code is from, if it has reported them.
     pub(crate) code: MappedCode,
+    /// Where in its memory the place of its last call is, if it has reported that.
+    pub(crate) last_call_at: Option<u64>,
     /// The leaks of the program on it, if it has reported them.
     pub(crate) left: Option<LeakReport>,
     /// The library of another MPI that it has mapped, if we have seen one.
@@ -105,6 +107,12 @@ pub(crate) struct RankProcess {
 }
 
 impl RankProcess {
+    /// Returns the place of its last call of MPI, which may be over. `pid` is its process.
+    pub(crate) fn last_call(&self, pid: u32) -> Option<CodePlace> {
+        let called = LastCall::of_process(pid, self.last_call_at?).ok()?;
+        self.place_of(&Site::Address(called.address()))
+    }
+
     /// Returns the place of an address of its code. If it runs, this includes code that it has
     /// loaded since its report.
     pub(crate) fn place_of(&self, site: &Site) -> Option<CodePlace> {

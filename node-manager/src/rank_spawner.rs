@@ -286,6 +286,7 @@ impl<'a> RankSpawner<'a> {
                 OutputPipe::new(stderr, Stream::Err),
             ],
             code: MappedCode::default(),
+            last_call_at: None,
             left: None,
             foreign_mpi: None,
             has_written: false,

@@ -139,6 +139,7 @@ mod tests {
             ended_ns: None,
             output,
             code: MappedCode::default(),
+            last_call_at: None,
             left: None,
             foreign_mpi: None,
             has_written: false,

@@ -37,6 +37,8 @@ pub struct RankSurvey {
     pub words: Vec<u64>,
     /// The place of its call, if that is an address.
     pub code: Option<CodePlace>,
+    /// The place of its last call, if it is not blocked and that is an address.
+    pub last_call: Option<CodePlace>,
     /// Its operations at its NIC that are not matched, and messages that have come there for it, in
     /// the same form.
     pub pending: Vec<u64>,

@@ -47,6 +47,10 @@ fn look(rank: &RankProcess, nic: &LocalNics, now_ns: u64) -> RankSurvey {
         code: said
             .as_ref()
             .and_then(|(_, said)| rank.place_of(said.site.as_ref()?)),
+        last_call: match is_in_job && said.is_none() {
+            true => nic.pid(rank.rank).and_then(|pid| rank.last_call(pid)),
+            false => None,
+        },
         words: said.map_or_else(Vec::new, |(_, said)| said.encode()),
         pending: match is_in_job {
             true => nic.pending(rank.rank).encode(),
@@ -66,13 +70,13 @@ fn progress(rank: &RankProcess, pid: i32) -> Progress {
     }
     match rank.stage {
         RankStage::Finalized => Progress::Finalized,
-        _ if is_stopped(pid) => Progress::Stopped,
+        _ if is_stopped(pid.unsigned_abs()) => Progress::Stopped,
         RankStage::Started => Progress::Started,
         RankStage::Received(_) => Progress::Running,
     }
 }
 
-fn is_stopped(pid: i32) -> bool {
+pub(crate) fn is_stopped(pid: u32) -> bool {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name of the program, which may hold any bytes, ends at the last parenthesis.
     let after_name = stat.rsplit(|&byte| byte == b')').next();

@@ -6,10 +6,13 @@
 //! query finds a rank in the same sleep, its wait state was valid all the time in between.
 
 use crate::control::{
-    BlockedRankReport, DepartedRank, OtherThreads, PollingRank, WaitStateQuery, WaitStateReport,
+    BlockedRankReport, DepartedRank, MovingRank, OtherThreads, PollingRank, WaitStateQuery,
+    WaitStateReport,
 };
+use crate::limits::MOVING_RANKS;
 use crate::nic::LocalNics;
 use crate::rank_process::{RankProcess, RankStage};
+use crate::surveyor::is_stopped;
 use crate::threads;
 
 /// Answers a query.
@@ -42,9 +45,37 @@ pub(crate) fn report_wait_states(
         polling: polling.clone(),
         forgotten: naps.and_then(|_| nic.stalled_work()),
         threads,
-        blocked,
         gone: gone.map(|rank| departed_rank(rank, nic)).collect(),
+        moving: match look.all {
+            true => moving(ranks, &blocked, nic),
+            false => Vec::new(),
+        },
+        blocked,
     }
+}
+
+/// Returns ranks that are not among the blocked ones, as many as a line of the report can name.
+fn moving(
+    ranks: &[RankProcess],
+    blocked: &[BlockedRankReport],
+    nic: &LocalNics,
+) -> Vec<MovingRank> {
+    let is_blocked = |rank: u32| blocked.iter().any(|blocked| blocked.rank == rank);
+    let moves = ranks
+        .iter()
+        .filter(|rank| in_job(rank) && !is_blocked(rank.rank));
+    let report = |rank: &RankProcess| {
+        let started = rank.pid.as_raw_nonzero().get().unsigned_abs();
+        let pid = nic.pid(rank.rank).unwrap_or(started);
+        MovingRank {
+            rank: rank.rank,
+            node: rank.node,
+            is_stopped: is_stopped(pid),
+            is_initialized: matches!(rank.stage, RankStage::Received(_)),
+            last_call: rank.last_call(pid),
+        }
+    };
+    moves.take(MOVING_RANKS).map(report).collect()
 }
 
 /// Returns whether a message may still come from a rank.

@@ -15,6 +15,9 @@ use std::process::Command;
 
 use installed::{installed, said, succeeded};
 
+/// No program takes so long.
+const LONG: [&str; 2] = ["--timeout", "60s"];
+
 /// A program, its possible exit codes, and its messages besides the lines.
 type WrongProgram = (&'static str, &'static [i32], &'static [&'static str]);
 
@@ -63,6 +66,13 @@ const WRONG: [WrongProgram; 15] = [
 /// Programs that leave objects: the line that made each is named in a checked job.
 const LEAVING: [WrongProgram; 1] = [("left_objects", &[0], &["not freed"])];
 
+/// Ranks that do not wait are named with their last call when the time is over.
+const COMPUTING: [WrongProgram; 1] = [(
+    "computing",
+    &[124],
+    &["computes; its last call of MPI was at"],
+)];
+
 /// Programs in Python, with the options that they need. A line of them ends with the name of its
 /// function, or with several if it depends on the version of Python: `# step|Solver.step`.
 const WRONG_PYTHON: [WrongScript; 6] = [
@@ -97,10 +107,18 @@ fn wrong_programs_end_with_their_lines() {
         assert!(!has_debug_info(&prefix.join(file)), "{file} is stripped");
     }
     for program in WRONG {
-        ends_with_its_lines(folder.path(), &prefix, program, &[]);
+        ends_with_its_lines(folder.path(), &prefix, program, &LONG);
     }
     for program in LEAVING {
-        ends_with_its_lines(folder.path(), &prefix, program, &["--checked"]);
+        ends_with_its_lines(
+            folder.path(),
+            &prefix,
+            program,
+            &["--timeout", "60s", "--checked"],
+        );
+    }
+    for program in COMPUTING {
+        ends_with_its_lines(folder.path(), &prefix, program, &["--timeout", "2s"]);
     }
     let versions = PYTHONS.map(|version| format!("python3.{version}"));
     let pythons: Vec<String> = ["python3".to_owned()]
@@ -191,7 +209,7 @@ fn ends_with_its_lines(
         ] {
             let mut run = Command::new(prefix.join("bin/mpiexec"));
             let run = run
-                .args(["-n", "4", "--timeout", "60s"])
+                .args(["-n", "4"])
                 .args(layout)
                 .args(options)
                 .arg(&program);

@@ -56,7 +56,7 @@ pub fn node_name(host: &str, node: NodeId, nodes_of_host: usize) -> String {
 }
 
 /// The version of the handshake and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 20;
+pub const PROTOCOL_VERSION: u32 = 21;
 
 /// The longest message of the handshake: the placement of the largest job, and a margin.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;
@@ -99,6 +99,9 @@ pub enum FromRank {
     /// program reports its places as addresses. The rank sends this after Welcome, and once more
     /// before it reports its leaks.
     Code(MappedCode),
+    /// The address of the words of the rank's [`LastCall`](crate::mapped_code::LastCall), if the
+    /// program is not written in Rust. The rank sends this after its code.
+    LastCallAt(u64),
     /// The objects that the program did not free on this rank, if any, as the words of a
     /// [`LeakReport`](crate::wait_state::LeakReport). The rank sends this before
     /// [`FromRank::Finalized`].

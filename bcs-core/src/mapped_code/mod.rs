@@ -7,8 +7,11 @@
 //!
 //! A program that an interpreter runs has lines instead, to which [`scripts`] gives addresses.
 
+mod last_call;
 mod mapping;
 pub mod scripts;
+
+pub use last_call::LastCall;
 
 use mapping::{MOST_BYTES, Mapping};
 use serde::{Deserialize, Serialize};

@@ -14,9 +14,12 @@ use bcs_core::wait_state::{
 
 impl Process {
     /// Registers a function for calls from another language: it returns the address of the call
-    /// that its thread is in. Called before [`init`](Self::init).
-    pub fn is_called_from(address: fn() -> u64) {
-        foreign::calls_are_from(address);
+    /// that its thread is in. This thread's last call is in the words of a [`LastCall`] there, if
+    /// it is in such words. Called before [`init`](Self::init).
+    ///
+    /// [`LastCall`]: bcs_core::mapped_code::LastCall
+    pub fn is_called_from(address: fn() -> u64, last_call_at: Option<u64>) {
+        foreign::calls_are_from(address, last_call_at);
     }
 
     /// Records that the program leaks this request, which it got from a call at that address.

@@ -33,7 +33,6 @@ use bcs_core::job::handshake::FromRank;
 use bcs_core::job::{Placement, RankAnswer, RankRequest, Settings};
 use bcs_core::limits::DEFAULT_EAGER_LIMIT;
 use bcs_core::lockstep;
-use bcs_core::mapped_code::MappedCode;
 use bcs_core::memory::{MapError, NicMemory};
 use bcs_core::request::RequestFailure;
 use bcs_core::smartmap::{NodeMemory, RankArea};
@@ -103,11 +102,8 @@ impl Process {
             memory,
             record,
         } = attachment;
-        if foreign::address().is_some()
-            && let Ok(code) = MappedCode::of_this_process()
-        {
-            link.say(&FromRank::Code(code))
-                .map_err(|error| fail(&error))?;
+        for report in foreign::reports() {
+            link.say(&report).map_err(|error| fail(&error))?;
         }
         let link = Arc::new(link);
         let slots = slots(&welcome.placement, welcome.rank, link.clone());

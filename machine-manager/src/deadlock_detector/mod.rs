@@ -30,11 +30,12 @@ mod text;
 mod wait_graph;
 
 pub use json::peer;
+pub use text::last_call;
 pub use wait_graph::{DeadlockCause, RankState, Vertex, WaitGraph};
 
 use bcs_core::job::NodeId;
 use bcs_core::wait_state::{EnteredCollective, WaitState};
-use node_manager::control::{WaitStateQuery, WaitStateReport};
+use node_manager::control::{MovingRank, WaitStateQuery, WaitStateReport};
 use source_lines::{SourceLines, unresolved_site};
 use standstill::{Standstill, StandstillProof};
 use std::collections::{BTreeMap, HashMap};
@@ -89,6 +90,8 @@ pub struct DeadlockDetector {
     /// The blocked ranks of this query, and of the one before.
     blocked: BTreeMap<u32, BlockedRank>,
     before: BTreeMap<u32, BlockedRank>,
+    /// Ranks that the last query found in no call that waits.
+    moving: BTreeMap<u32, MovingRank>,
     standstill: Standstill,
     /// The proof from the last query.
     proof: StandstillProof,
@@ -110,11 +113,13 @@ impl DeadlockDetector {
             look: WaitStateQuery {
                 number: 0,
                 closely: false,
+                all: false,
             },
             next: Some(now + INTERVAL),
             last: end.and_then(|end| end.checked_sub(LAST_LOOK)),
             blocked: BTreeMap::new(),
             before: BTreeMap::new(),
+            moving: BTreeMap::new(),
             standstill: Standstill::default(),
             proof: StandstillProof::Moves,
             told: false,
@@ -135,15 +140,18 @@ impl DeadlockDetector {
         if self.due().is_none_or(|due| now < due) {
             return None;
         }
-        if self.last.is_some_and(|last| now >= last) {
+        let is_last = self.last.is_some_and(|last| now >= last);
+        if is_last {
             self.last = None;
         }
         self.next = None;
         self.look = WaitStateQuery {
             number: self.look.number.wrapping_add(1),
             closely: self.looks_closely(),
+            all: is_last,
         };
         self.answers.fill(None);
+        self.moving.clear();
         self.before = std::mem::take(&mut self.blocked);
         Some(self.look)
     }
@@ -190,6 +198,8 @@ impl DeadlockDetector {
                 self.blocked.insert(sighting.rank, blocked);
             }
         }
+        let moving = seen.moving.iter().map(|rank| (rank.rank, rank.clone()));
+        self.moving.extend(moving);
         self.answers[manager] = Some(seen);
         let answers: Vec<WaitStateReport> = match self.answers.iter().all(Option::is_some) {
             true => self.answers.iter_mut().filter_map(Option::take).collect(),
@@ -293,15 +303,26 @@ impl DeadlockDetector {
         None
     }
 
-    /// Describes where ranks are blocked, a line each.
+    /// Describes where ranks are: first those that the others may wait for, then those that are
+    /// blocked, a line each.
     #[must_use]
     pub fn lines(&self, source: &mut SourceLines) -> Vec<String> {
+        // If no rank has called MPI_Init, this may be no MPI program.
+        let moving = self.moving.values();
+        let is_mpi = !self.blocked.is_empty() || moving.clone().any(|rank| rank.is_initialized);
+        let moving = moving.filter(|_| is_mpi);
+        let others = moving.clone().count().saturating_sub(NAMED);
+        let moving = moving.take(NAMED);
+        let mut lines: Vec<String> = moving.map(|rank| text::moving(rank, source)).collect();
+        if others > 0 {
+            lines.push(format!("... and {others} others that do not wait"));
+        }
         let line = |(rank, blocked): (&u32, &BlockedRank)| {
             let (node, mut told) = (blocked.node, blocked.whereabouts.clone());
             source.look_up_in(&mut told);
             told.with_labels(format!("rank {rank} on node {node} {told}"), true)
         };
-        let mut lines: Vec<String> = self.blocked.iter().take(NAMED).map(line).collect();
+        lines.extend(self.blocked.iter().take(NAMED).map(line));
         if self.blocked.len() > NAMED {
             lines.push(format!("... and {} others", self.blocked.len() - NAMED));
         }

@@ -8,7 +8,7 @@ use super::client::JobAnswer;
 use super::question::JobFacts;
 use crate::deadlock_detector::{Vertex, WaitGraph};
 use bcs_core::job::NodeId;
-use bcs_core::wait_state::{MessagePeer, WaitReason, WaitState};
+use bcs_core::wait_state::{MessagePeer, Site, WaitReason, WaitState};
 use mds::mmds::RecorderSnapshot;
 use node_manager::control::DepartedRank;
 use node_manager::survey::{Progress, RankSurvey};
@@ -51,6 +51,8 @@ pub struct RankSnapshot {
     pub completions: u64,
     /// The contents of its recorder, if it records.
     pub recorded: Option<RecorderSnapshot>,
+    /// Where it has last called MPI, if it does not wait and that is known.
+    pub last_call: Option<Site>,
 }
 
 /// The activity of a rank, in a word.
@@ -85,7 +87,12 @@ impl JobSnapshot {
             .map(|found| (found.rank, found))
             .collect();
         let mut graph = graph(&found).with_lines(source);
-        let rank = |(rank, found)| (rank, RankSnapshot::of(found, graph.ranks.remove(&rank)));
+        let rank = |(rank, found): (u32, RankSurvey)| {
+            let last_call = found.last_call.as_ref();
+            let last_call = last_call.map(|place| source.site_of_place(place));
+            let snapshot = RankSnapshot::of(found, graph.ranks.remove(&rank), last_call);
+            (rank, snapshot)
+        };
         Self {
             job: answered.facts,
             at_ns: at_ns.unwrap_or(0),
@@ -118,7 +125,7 @@ fn graph(found: &BTreeMap<u32, RankSurvey>) -> WaitGraph {
 }
 
 impl RankSnapshot {
-    fn of(found: RankSurvey, vertex: Option<Vertex>) -> Self {
+    fn of(found: RankSurvey, vertex: Option<Vertex>, last_call: Option<Site>) -> Self {
         let pending = WaitState::decode(&found.pending).unwrap_or_default();
         let said = WaitState::decode(&found.words).unwrap_or_default();
         let is_said = |peer: &MessagePeer| said.unmatched.contains(peer);
@@ -144,6 +151,7 @@ impl RankSnapshot {
             unmatched,
             completions: found.completions,
             recorded: found.recorded,
+            last_call,
         }
     }
 }

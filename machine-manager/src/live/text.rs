@@ -210,19 +210,26 @@ impl RankSnapshot {
             (Activity::Stopped, Some(said)) => format!("is stopped, and {said}"),
             (_, Some(said)) => said,
             (Activity::Calls, None) => self.call(),
-            (Activity::Stopped, None) => "is stopped".to_owned(),
+            (Activity::Stopped, None) => format!("is stopped{}", self.last_call()),
             (Activity::Starts, None) => "has not called MPI_Init".to_owned(),
             (Activity::Finalized, None) => "has called MPI_Finalize".to_owned(),
             (Activity::Ended, None) => "has ended".to_owned(),
-            (Activity::Computes | Activity::Waits, None) => "computes".to_owned(),
+            (Activity::Computes | Activity::Waits, None) => {
+                format!("computes{}", self.last_call())
+            }
         }
+    }
+
+    fn last_call(&self) -> String {
+        let site = self.last_call.as_ref();
+        site.map_or_else(String::new, deadlock_detector::last_call)
     }
 
     fn call(&self) -> String {
         let recorded = self.recorded.as_ref();
         let call = recorded.and_then(|it| Some((it.call?, &it.place)));
         match call {
-            None => "computes".to_owned(),
+            None => format!("computes{}", self.last_call()),
             Some((call, place)) if place.is_empty() => format!("is in {}", call.name()),
             Some((call, place)) => format!("is in {} ({})", call.name(), printable(place)),
         }
@@ -262,6 +269,9 @@ impl RankSnapshot {
             to.extend(said);
         }
         value["state"] = self.activity.name().into();
+        if let Some(site) = &self.last_call {
+            value["last_call"] = site.to_string().into();
+        }
         if let Some(recorded) = &self.recorded {
             value["recorded"] = json!({
                 "calls": recorded.calls,
@@ -338,6 +348,7 @@ mod tests {
             progress,
             words: said(waits).encode(),
             code: None,
+            last_call: None,
             pending: said(pending).encode(),
             completions: 0,
             recorded: None,

@@ -14,6 +14,7 @@ fn rank(rank: u32, node: u16, in_mpi_ns: u64, completions: u64) -> RankSurvey {
         progress: Progress::Running,
         words: Vec::new(),
         code: None,
+        last_call: None,
         pending: Vec::new(),
         completions,
         recorded: Some(RecorderSnapshot {
