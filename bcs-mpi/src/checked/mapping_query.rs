@@ -51,9 +51,11 @@ pub(super) fn mapped_at(maps: &File, address: u64) -> Result<FilePart> {
         query_address: address,
         ..QueryRecord::default()
     };
+    // SAFETY: the number is that of a request that reads and writes such a record.
+    let query = unsafe { Updater::<QUERY, _>::new(&mut record) };
     // SAFETY: the kernel writes as many bytes as the record has, and neither a name nor a build id
     // is requested.
-    unsafe { ioctl(maps, Updater::<QUERY, _>::new(&mut record)) }?;
+    unsafe { ioctl(maps, query) }?;
     Ok(FilePart {
         start: record.start,
         end: record.end,

@@ -55,6 +55,7 @@ mod mapping_check;
 mod mapping_query;
 mod order;
 mod pending_buffers;
+mod received_bytes;
 mod sent_bytes;
 
 pub(crate) use call_place::{describe_address, describe_site};

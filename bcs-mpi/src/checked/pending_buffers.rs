@@ -4,11 +4,13 @@
 //! use the memory that it receives into (MPI 5.0, 3.7.2). The library cannot see every access of
 //! the program. It sees the buffers of the program's other calls, and compares them with those of
 //! all pending operations. It also keeps what a send buffer holds when the send is posted, and
-//! compares that when the program learns that the send is complete.
+//! compares that when the program learns that the send is complete. Of a short receive buffer it
+//! keeps that, too: until the message comes nobody writes there, and the message alone afterwards.
 //!
 //! Two sends may share memory. Derived types are compared block by block, so interleaved columns
 //! of a matrix do not overlap.
 
+use super::received_bytes::ReceivedBytes;
 use super::sent_bytes::SentBytes;
 use crate::data::DataView;
 use crate::recording::Site;
@@ -75,6 +77,7 @@ struct PendingUse {
     memory: UsedMemory,
     call: UsingCall,
     sent: Option<SentBytes>,
+    received: Option<ReceivedBytes>,
 }
 
 /// The memory that the pending operations of this rank use.
@@ -166,6 +169,7 @@ impl PendingBuffers {
             memory,
             call,
             sent,
+            received: None,
         };
         table.uses.insert(key, pending);
         self.is_used.store(true, Ordering::Relaxed);
@@ -182,14 +186,45 @@ impl PendingBuffers {
         }
     }
 
-    /// Returns where a send buffer does not hold any more what was sent: the call that sends it,
-    /// the range of bytes of the message, and the bytes of an element.
-    pub(crate) fn changed(&self, key: UseKey) -> Option<(UsingCall, Range<usize>, usize)> {
+    /// Records what a receive buffer holds. It must not change any more if the message `has_come`,
+    /// and else only by the message.
+    pub(crate) fn watch_received(&self, key: UseKey, has_come: bool) {
+        let mut table = lockstep::lock(&self.table);
+        if let Some(pending) = table.uses.get_mut(&key)
+            && pending.memory.access == BufferAccess::Writes
+        {
+            let span = key.low..pending.end;
+            pending.received = ReceivedBytes::of(&pending.memory.view, &span, has_come);
+        }
+    }
+
+    /// Records what a watched receive buffer holds, before the program learns whether the message
+    /// has come.
+    pub(crate) fn look_at_received(&self, key: UseKey) {
+        let mut table = lockstep::lock(&self.table);
+        if let Some(pending) = table.uses.get_mut(&key)
+            && let Some(received) = &mut pending.received
+        {
+            received.look(&pending.memory.view, &(key.low..pending.end));
+        }
+    }
+
+    /// Returns where a buffer has changed although it must not: the access of the call that has it,
+    /// that call, the range of bytes of the message, and the bytes of an element.
+    pub(crate) fn changed(
+        &self,
+        key: UseKey,
+    ) -> Option<(BufferAccess, UsingCall, Range<usize>, usize)> {
         let table = lockstep::lock(&self.table);
         let pending = table.uses.get(&key)?;
-        let span = key.low..pending.end;
-        let changed = pending.sent.as_ref()?.changed(&pending.memory.view, &span);
-        Some((pending.call, changed?, pending.memory.element))
+        let (view, span) = (&pending.memory.view, key.low..pending.end);
+        let changed = match (&pending.sent, &pending.received) {
+            (Some(sent), _) => sent.changed(view, &span),
+            (None, Some(received)) => received.changed(view, &span),
+            (None, None) => None,
+        };
+        let memory = &pending.memory;
+        Some((memory.access, pending.call, changed?, memory.element))
     }
 }
 

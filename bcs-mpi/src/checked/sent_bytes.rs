@@ -62,7 +62,7 @@ impl SentBytes {
     }
 }
 
-fn is_readable(span: &Range<u64>) -> bool {
+pub(super) fn is_readable(span: &Range<u64>) -> bool {
     let len = usize::try_from(span.end - span.start);
     len.is_ok_and(|len| is_mapped(span.start, len, MemoryAccess::Read))
 }

@@ -13,7 +13,7 @@ use crate::schedules::{Contexts, Schedules};
 use crate::shared_memory::SharedMemory;
 use crate::transport::nic::NicTransport;
 use crate::transport::smartmap::{PeerMemory, Slots, SmartMap};
-use crate::transport::{Blocking, Mux, RequestOutcome};
+use crate::transport::{Blocking, Mux, RequestOutcome, TransportHandle};
 use bcs_core::job::{NodeId, NodeRanks, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::RankArea;
@@ -243,6 +243,13 @@ impl Endpoint {
         self.poll_or_wait(blocking, WaitTarget::Request(request), |state| {
             state.take(request)
         })
+    }
+
+    /// Returns whether the data of a receive within the node are known to be in its buffer. What a
+    /// NIC has completed may be copied there only when it is taken.
+    pub(crate) fn is_delivered(&self, request: Request) -> bool {
+        let is_local = matches!(request.handle(), Some(TransportHandle::Local(_)));
+        is_local && self.lock().is_done(request)
     }
 
     /// Tests whether all of several requests are done, or waits until they are. A test spends

@@ -93,10 +93,29 @@ impl BufferClaims {
         });
     }
 
+    /// Records what the buffer of a receive holds, whose message `has_come` or not.
+    pub(super) fn watch_received(&self, has_come: bool) {
+        if let Some(pending) = self.pending() {
+            for &(_, key) in lockstep::lock(&self.uses).iter() {
+                pending.watch_received(key, has_come);
+            }
+        }
+    }
+
+    /// Records it again, before the program learns whether the message has come.
+    #[cold]
+    pub(super) fn look_at_received(&self) {
+        if let Some(pending) = self.pending() {
+            for &(_, key) in lockstep::lock(&self.uses).iter() {
+                pending.look_at_received(key);
+            }
+        }
+    }
+
     /// Gives back the memory of a complete operation.
     ///
     /// # Errors
-    /// When the program has written a send buffer before.
+    /// When the program has written a buffer before.
     pub(super) fn settle(&self) -> Result<()> {
         let Some(pending) = self.pending() else {
             return Ok(());
@@ -107,8 +126,8 @@ impl BufferClaims {
         self.release(|_| true);
         match changed {
             None => Ok(()),
-            Some((call, bytes, element)) => {
-                let reason = explain_change(call, &bytes, element);
+            Some((access, call, bytes, element)) => {
+                let reason = explain_change(access, call, &bytes, element);
                 Err(self.operation.error(ErrorClass::Buffer, reason))
             }
         }
@@ -135,11 +154,23 @@ fn explain_conflict(memory: &UsedMemory, call: UsingCall, conflict: &BufferConfl
     )
 }
 
-fn explain_change(call: UsingCall, bytes: &Range<usize>, element: usize) -> String {
+fn explain_change(
+    access: BufferAccess,
+    call: UsingCall,
+    bytes: &Range<usize>,
+    element: usize,
+) -> String {
+    let (uses, advice) = match access {
+        BufferAccess::Reads => ("sends from", "complete a send before you write its buffer"),
+        BufferAccess::Writes => (
+            "receives into",
+            "complete a receive before you use its buffer",
+        ),
+    };
     let until = call_site::current().map_or_else(String::new, describe_site);
     format!(
-        "the program has written the buffer that {}{} sends from before the call{until} completed it: the first change is in {}; \
-         complete a send before you write its buffer",
+        "the program has written the buffer that {}{} {uses} before the call{until} completed it: the first change is in {}; \
+         {advice}",
         call.name,
         describe_site(call.site),
         places(bytes, element),

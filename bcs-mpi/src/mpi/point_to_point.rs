@@ -192,9 +192,22 @@ impl Comm {
         let pattern = self.pattern(from, tag, &operation)?;
         let memory = || UsedMemory::writes(into.clone(), data.datatype().size());
         let claims = self.claimed(&operation, memory, site)?;
+        if let Some(claims) = &claims {
+            claims.watch_received(false);
+        }
         let (endpoint, mut outcome) = (self.process().endpoint(), RequestOutcome::NOTHING);
         let posted = endpoint.bcs_recv(pattern, &into, &mut outcome);
-        let request = match posted.map_err(exhausted(&operation))? {
+        let posted = posted.map_err(exhausted(&operation))?;
+        if let Some(claims) = &claims {
+            let has_come = match posted {
+                ReceiveOutcome::Received => true,
+                ReceiveOutcome::Posted(request) => endpoint.is_delivered(request),
+            };
+            if has_come {
+                claims.watch_received(true);
+            }
+        }
+        let request = match posted {
             ReceiveOutcome::Received if outcome.is_plain() && recorded.begun.is_unknown() => {
                 Request::from_status(self.status_of(&outcome))
             }

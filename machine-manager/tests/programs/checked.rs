@@ -87,8 +87,8 @@ const MISUSED: [&str; 25] = [
     "complete-but-not-waited-for",
 ];
 
-/// Programs whose rank 0 writes what a pending operation sends.
-const WRITTEN: [&str; 11] = [
+/// Programs whose rank 0 writes what a pending operation sends or receives into.
+const WRITTEN: [&str; 14] = [
     "written-put",
     "written-send",
     "written-and-tested",
@@ -96,6 +96,9 @@ const WRITTEN: [&str; 11] = [
     "written-synchronous-send",
     "written-column",
     "written-started-send",
+    "written-receive",
+    "written-started-receive",
+    "written-received",
     "written-part",
     "written-broadcast",
     "written-contribution",
@@ -103,7 +106,7 @@ const WRITTEN: [&str; 11] = [
 ];
 
 /// Legal programs that almost misuse a buffer.
-const SHARED: [&str; 27] = [
+const SHARED: [&str; 28] = [
     "two-puts-of-one-buffer",
     "put-from-gotten-after-a-flush",
     "written-after-a-flush",
@@ -122,6 +125,7 @@ const SHARED: [&str; 27] = [
     "reduced-in-place",
     "exchanged-in-place",
     "written-after-a-wait",
+    "received-with-tests",
     "replaced-twice",
     "buffered-and-written",
     "no-process",

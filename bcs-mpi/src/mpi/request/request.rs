@@ -503,12 +503,16 @@ impl Request {
         }
     }
 
-    /// Compares the call that started a collective with those of other members, as far as that was
-    /// not done. If they differ, the request has failed.
-    pub(super) fn compare_calls(&mut self, blocking: Blocking) {
+    /// Makes the checks of a checked job before this request is waited for or tested: looks at its
+    /// receive buffer, and compares the call that started a collective with those of other members,
+    /// as far as that was not done. If they differ, the request has failed.
+    pub(super) fn check_before(&mut self, blocking: Blocking) {
         let RequestState::Active(active) = &mut self.0 else {
             return;
         };
+        if let Some(claims) = &active.claims {
+            claims.look_at_received();
+        }
         let Some(site) = active.uncompared else {
             return;
         };
@@ -520,7 +524,7 @@ impl Request {
     }
 
     fn answer(&mut self, blocking: Blocking) -> Option<Result<Status>> {
-        self.compare_calls(blocking);
+        self.check_before(blocking);
         if let Some(ready) = self.ready() {
             return Some(ready);
         }
