@@ -1,8 +1,8 @@
 //! The place of a thread's last call of the C ABI, in the memory of its process.
 //!
 //! A function of the ABI stores its return address in three words of its thread, which stay there
-//! when it has returned. A rank reports where these words of the thread that initializes MPI are. So
-//! its node manager can say at any time where the rank has last called MPI, and a call costs nothing
+//! when it has returned. A rank reports where these words of the thread that initializes MPI are.
+//! So its node manager can say at any time where the rank has last called MPI. No call costs more
 //! for it.
 
 use std::fs::File;

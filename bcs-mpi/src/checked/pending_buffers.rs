@@ -4,8 +4,8 @@
 //! use the memory that it receives into (MPI 5.0, 3.7.2). The library cannot see every access of
 //! the program. It sees the buffers of the program's other calls, and compares them with those of
 //! all pending operations. It also keeps what a send buffer holds when the send is posted, and
-//! compares that when the program learns that the send is complete. Of a short receive buffer it
-//! keeps that, too: until the message comes nobody writes there, and the message alone afterwards.
+//! compares that when the program learns that the send is complete. It also keeps
+//! what a short receive buffer holds: nobody writes there until the message comes.
 //!
 //! Two sends may share memory. Derived types are compared block by block, so interleaved columns
 //! of a matrix do not overlap.

@@ -245,8 +245,8 @@ impl Endpoint {
         })
     }
 
-    /// Returns whether the data of a receive within the node are known to be in its buffer. What a
-    /// NIC has completed may be copied there only when it is taken.
+    /// Returns whether the data of a receive within the node are known to be in its buffer. The
+    /// data of a receive that a NIC has completed may be copied there only when it is taken.
     pub(crate) fn is_delivered(&self, request: Request) -> bool {
         let is_local = matches!(request.handle(), Some(TransportHandle::Local(_)));
         is_local && self.lock().is_done(request)
