@@ -21,9 +21,9 @@ pub(crate) fn calls_are_from(address: fn() -> u64, last_call_at: Option<u64>) {
     }
 }
 
-/// Returns the messages from which the node manager knows the places of calls from another
+/// Returns the messages that tell the node manager how to find the places of calls from another
 /// language.
-pub(crate) fn reports() -> Vec<FromRank> {
+pub(crate) fn place_messages() -> Vec<FromRank> {
     if ADDRESS.get().is_none() {
         return Vec::new();
     }

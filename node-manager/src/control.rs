@@ -212,7 +212,7 @@ pub struct WaitStateQuery {
     /// Whether to examine the threads of the ranks, too, if nothing else moves.
     pub closely: bool,
     /// Whether to report ranks that are not blocked, too.
-    pub all: bool,
+    pub unblocked: bool,
 }
 
 /// A signal whose meaning the program defines.
@@ -476,13 +476,13 @@ pub struct WaitStateReport {
     pub blocked: Vec<BlockedRankReport>,
     /// Ranks that have finalized or ended; only in the answer to a close query.
     pub gone: Vec<DepartedRank>,
-    /// Some of the ranks that are not blocked; only in the answer to a query for all.
-    pub moving: Vec<MovingRank>,
+    /// Some of the ranks that are not blocked; only if the query asks for them.
+    pub unblocked: Vec<UnblockedRank>,
 }
 
-/// A rank that is in no call of MPI that waits.
+/// A rank that is not blocked in a call of MPI: it computes, sleeps, or is stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MovingRank {
+pub struct UnblockedRank {
     /// The rank.
     pub rank: u32,
     /// Its node.

@@ -107,7 +107,7 @@ pub(crate) const PENDING_LISTED: u64 = 4;
 
 /// The ranks that are not blocked which a node manager reports when the time of a job is over. The
 /// launcher names fewer.
-pub(crate) const MOVING_RANKS: usize = 64;
+pub(crate) const UNBLOCKED_RANKS: usize = 64;
 
 /// Ranks in one part of a survey: a part has at most a megabyte, so it does not hold up output.
 pub(crate) const SURVEY_PART: usize = 256;

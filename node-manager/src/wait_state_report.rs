@@ -6,10 +6,10 @@
 //! query finds a rank in the same sleep, its wait state was valid all the time in between.
 
 use crate::control::{
-    BlockedRankReport, DepartedRank, MovingRank, OtherThreads, PollingRank, WaitStateQuery,
+    BlockedRankReport, DepartedRank, OtherThreads, PollingRank, UnblockedRank, WaitStateQuery,
     WaitStateReport,
 };
-use crate::limits::MOVING_RANKS;
+use crate::limits::UNBLOCKED_RANKS;
 use crate::nic::LocalNics;
 use crate::rank_process::{RankProcess, RankStage};
 use crate::surveyor::is_stopped;
@@ -46,20 +46,20 @@ pub(crate) fn report_wait_states(
         forgotten: naps.and_then(|_| nic.stalled_work()),
         threads,
         gone: gone.map(|rank| departed_rank(rank, nic)).collect(),
-        moving: match look.all {
-            true => moving(ranks, &blocked, nic),
+        unblocked: match look.unblocked {
+            true => unblocked(ranks, &blocked, nic),
             false => Vec::new(),
         },
         blocked,
     }
 }
 
-/// Returns ranks that are not among the blocked ones, as many as a line of the report can name.
-fn moving(
+/// Returns some of the ranks that are not among the blocked ones.
+fn unblocked(
     ranks: &[RankProcess],
     blocked: &[BlockedRankReport],
     nic: &LocalNics,
-) -> Vec<MovingRank> {
+) -> Vec<UnblockedRank> {
     let is_blocked = |rank: u32| blocked.iter().any(|blocked| blocked.rank == rank);
     let moves = ranks
         .iter()
@@ -67,7 +67,7 @@ fn moving(
     let report = |rank: &RankProcess| {
         let started = rank.pid.as_raw_nonzero().get().unsigned_abs();
         let pid = nic.pid(rank.rank).unwrap_or(started);
-        MovingRank {
+        UnblockedRank {
             rank: rank.rank,
             node: rank.node,
             is_stopped: is_stopped(pid),
@@ -75,7 +75,7 @@ fn moving(
             last_call: rank.last_call(pid),
         }
     };
-    moves.take(MOVING_RANKS).map(report).collect()
+    moves.take(UNBLOCKED_RANKS).map(report).collect()
 }
 
 /// Returns whether a message may still come from a rank.

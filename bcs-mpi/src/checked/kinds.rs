@@ -26,7 +26,7 @@ const PART_BYTES: usize = 32;
 /// The longest description, in parts: as many as the tag can number.
 const MOST_PARTS: usize = 16;
 
-/// The golden ratio's fraction, in 64 bits.
+/// The factor of Fibonacci hashing: the fraction of the golden ratio, in 64 bits.
 const SPREADING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The kinds of messages of a rank.
@@ -85,8 +85,8 @@ impl MessageKinds {
             }
             Site::Address(address) => address,
         };
-        // Places of a program differ in few bits, as do types. A product with an odd number, whose
-        // bits are mixed, spreads them.
+        // Places of a program differ in few bits, as do types. The multiplication spreads these
+        // bits over the key.
         let key = (what.rotate_left(u64::BITS / 2) ^ place).wrapping_mul(SPREADING) & !0xff;
         self.find(key)
             .unwrap_or_else(|| self.new_number(key, describe))

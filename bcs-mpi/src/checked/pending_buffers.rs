@@ -4,8 +4,8 @@
 //! use the memory that it receives into (MPI 5.0, 3.7.2). The library cannot see every access of
 //! the program. It sees the buffers of the program's other calls, and compares them with those of
 //! all pending operations. It also keeps what a send buffer holds when the send is posted, and
-//! compares that when the program learns that the send is complete. It also keeps
-//! what a short receive buffer holds: nobody writes there until the message comes.
+//! compares that when the program learns that the send is complete. It keeps what a short receive
+//! buffer holds, too: only the message may change that.
 //!
 //! Two sends may share memory. Derived types are compared block by block, so interleaved columns
 //! of a matrix do not overlap.
@@ -186,15 +186,19 @@ impl PendingBuffers {
         }
     }
 
-    /// Records what a receive buffer holds. It must not change any more if the message `has_come`,
-    /// and else only by the message.
+    /// Records what a receive buffer holds. If the message `has_come`, the buffer must not change
+    /// any more. Otherwise only the message may change it.
     pub(crate) fn watch_received(&self, key: UseKey, has_come: bool) {
         let mut table = lockstep::lock(&self.table);
         if let Some(pending) = table.uses.get_mut(&key)
             && pending.memory.access == BufferAccess::Writes
         {
             let span = key.low..pending.end;
-            pending.received = ReceivedBytes::of(&pending.memory.view, &span, has_come);
+            let view = &pending.memory.view;
+            pending.received = match has_come {
+                true => ReceivedBytes::delivered(view, &span),
+                false => ReceivedBytes::posted(view, &span),
+            };
         }
     }
 
@@ -220,7 +224,7 @@ impl PendingBuffers {
         let (view, span) = (&pending.memory.view, key.low..pending.end);
         let changed = match (&pending.sent, &pending.received) {
             (Some(sent), _) => sent.changed(view, &span),
-            (None, Some(received)) => received.changed(view, &span),
+            (None, Some(received)) => received.written(view, &span),
             (None, None) => None,
         };
         let memory = &pending.memory;

@@ -13,55 +13,64 @@ const LONGEST_BYTES: usize = 4096;
 
 /// The bytes of a receive buffer.
 #[derive(Debug)]
-pub(super) struct ReceivedBytes {
-    /// At the post.
-    posted: Box<[u8]>,
-    /// When the program asked first and there was a change. It is `posted` if the message had come
-    /// then.
-    seen: Option<Box<[u8]>>,
-    has_come: bool,
+pub(super) enum ReceivedBytes {
+    /// The message had not come at the post.
+    Pending {
+        /// The bytes at the post.
+        posted: Box<[u8]>,
+        /// The bytes when the program asked and they were first found changed.
+        changed: Option<Box<[u8]>>,
+    },
+    /// The message had come at the post: its bytes.
+    Delivered(Box<[u8]>),
 }
 
 impl ReceivedBytes {
-    /// Reads a buffer, whose blocks lie in this span of addresses; `None` if it is too long, or
-    /// cannot be read.
-    pub(super) fn of(view: &DataView, span: &Range<u64>, has_come: bool) -> Option<Self> {
-        let is_short = view.len() <= LONGEST_BYTES;
-        let posted = is_short.then(|| read(view, span)).flatten()?;
-        Some(Self {
-            posted,
-            seen: None,
-            has_come,
-        })
+    /// Reads a buffer before its message comes. The blocks lie in this span of addresses. Returns
+    /// `None` if the buffer is too long, or cannot be read.
+    pub(super) fn posted(view: &DataView, span: &Range<u64>) -> Option<Self> {
+        let (posted, changed) = (read(view, span)?, None);
+        Some(Self::Pending { posted, changed })
     }
 
-    /// Reads the buffer again.
+    /// Reads a buffer in which the message is.
+    pub(super) fn delivered(view: &DataView, span: &Range<u64>) -> Option<Self> {
+        read(view, span).map(Self::Delivered)
+    }
+
+    /// Reads the buffer again, before the program learns whether the message has come.
     pub(super) fn look(&mut self, view: &DataView, span: &Range<u64>) {
-        if self.seen.is_none() && !self.has_come {
-            let now = read(view, span);
-            self.seen = now.filter(|now| *now != self.posted);
+        if let Self::Pending { posted, changed } = self
+            && changed.is_none()
+        {
+            *changed = read(view, span).filter(|now| now != posted);
         }
     }
 
-    /// Returns the first byte that the program has written.
-    pub(super) fn changed(&self, view: &DataView, span: &Range<u64>) -> Option<Range<usize>> {
+    /// Returns the first byte that the program has written. The message has come.
+    pub(super) fn written(&self, view: &DataView, span: &Range<u64>) -> Option<Range<usize>> {
         let now = read(view, span)?;
-        let wrong = |at: &usize| match &self.seen {
-            _ if self.has_come => now[*at] != self.posted[*at],
-            Some(seen) => seen[*at] != self.posted[*at] && seen[*at] != now[*at],
-            None => false,
+        let is_written = |at: &usize| match self {
+            Self::Delivered(bytes) => now[*at] != bytes[*at],
+            Self::Pending {
+                posted,
+                changed: Some(changed),
+            } => changed[*at] != posted[*at] && changed[*at] != now[*at],
+            Self::Pending { changed: None, .. } => false,
         };
-        let first = (0..now.len()).find(wrong)?;
+        let first = (0..now.len()).find(is_written)?;
         Some(first..first + 1)
     }
 }
 
+/// Reads a buffer; `None` if it is too long, or cannot be read.
 fn read(view: &DataView, span: &Range<u64>) -> Option<Box<[u8]>> {
-    is_readable(span).then(|| {
-        let mut bytes = vec![0; view.len()];
-        gather(view, 0, &mut bytes);
-        bytes.into()
-    })
+    if view.len() > LONGEST_BYTES || !is_readable(span) {
+        return None;
+    }
+    let mut bytes = vec![0; view.len()];
+    gather(view, 0, &mut bytes);
+    Some(bytes.into())
 }
 
 #[cfg(test)]
@@ -80,11 +89,15 @@ mod tests {
         let span = address..address + 3;
         // SAFETY: nobody else has the buffer.
         let write = |state: [u8; 3]| unsafe { start.cast::<[u8; 3]>().write_volatile(state) };
-        let mut bytes = ReceivedBytes::of(&view, &span, has_come).unwrap();
+        let bytes = match has_come {
+            true => ReceivedBytes::delivered(&view, &span),
+            false => ReceivedBytes::posted(&view, &span),
+        };
+        let mut bytes = bytes.unwrap();
         write(states[1]);
         bytes.look(&view, &span);
         write(states[2]);
-        bytes.changed(&view, &span)
+        bytes.written(&view, &span)
     }
 
     #[test]

@@ -211,10 +211,10 @@ pub(super) fn each_block(
 }
 
 impl Process {
-    /// Returns whether the memory that a call uses must be [looked at](Comm::check_use): an
-    /// operation is pending, or there is a window.
+    /// Returns whether the memory that a call uses [must be checked](Comm::check_use): an operation
+    /// is pending, or there is a window.
     #[inline]
-    pub(super) fn looks_at_memory(&self) -> bool {
+    pub(super) fn must_check_use(&self) -> bool {
         self.checked()
             .is_some_and(|checked| !checked.buffers.is_empty() || !self.checked_windows.is_empty())
     }

@@ -234,7 +234,7 @@ impl Comm {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         self.usable(&operation)?;
         let piece = data.piece(&operation)?;
-        if self.process().looks_at_memory() {
+        if self.process().must_check_use() {
             let memory = UsedMemory::reads(piece.clone(), data.datatype().size());
             self.check_use(&operation, &memory, site)?;
         }

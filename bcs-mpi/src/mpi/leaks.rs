@@ -14,8 +14,8 @@ use bcs_core::wait_state::{
 
 impl Process {
     /// Registers a function for calls from another language: it returns the address of the call
-    /// that its thread is in. This thread's last call is in the words of a [`LastCall`] there, if
-    /// it is in such words. Called before [`init`](Self::init).
+    /// that its thread is in. If that address stays in memory after the call, the [`LastCall`] of
+    /// the calling thread is at `last_call_at`. Called before [`init`](Self::init).
     ///
     /// [`LastCall`]: bcs_core::mapped_code::LastCall
     pub fn is_called_from(address: fn() -> u64, last_call_at: Option<u64>) {

@@ -254,7 +254,7 @@ impl Comm {
                     return checked_tag(tag, &operation).map(|_| ());
                 }
                 let message = self.message((&piece, data), (to, tag), &operation, site)?;
-                if self.process().looks_at_memory() {
+                if self.process().must_check_use() {
                     let memory = UsedMemory::reads(piece.clone(), data.datatype().size());
                     self.check_use(&operation, &memory, site)?;
                 }
@@ -302,7 +302,7 @@ impl Comm {
                 return Ok(Status::PROC_NULL);
             }
             let pattern = self.pattern(from, tag, &operation)?;
-            if self.process().looks_at_memory() {
+            if self.process().must_check_use() {
                 let memory = UsedMemory::writes(into.clone(), data.datatype().size());
                 self.check_use(&operation, &memory, site)?;
             }
@@ -491,7 +491,7 @@ impl Comm {
             return Ok(None);
         }
         let message = self.message((piece, data), (to, out_tag), operation, site)?;
-        if self.process().looks_at_memory() {
+        if self.process().must_check_use() {
             let memory = UsedMemory::writes(piece.clone(), data.datatype().size());
             self.check_use(operation, &memory, site)?;
         }

@@ -102,8 +102,8 @@ impl Process {
             memory,
             record,
         } = attachment;
-        for report in foreign::reports() {
-            link.say(&report).map_err(|error| fail(&error))?;
+        for message in foreign::place_messages() {
+            link.say(&message).map_err(|error| fail(&error))?;
         }
         let link = Arc::new(link);
         let slots = slots(&welcome.placement, welcome.rank, link.clone());

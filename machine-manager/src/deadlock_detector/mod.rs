@@ -19,6 +19,7 @@
 //! | `standstill.rs` | the proof |
 //! | `wait_graph.rs` | who waits for whom, and why nobody goes on |
 //! | `text.rs`, `json.rs` | the same for a person, and for a program |
+//! | `unblocked.rs` | ranks that the others may wait for, for a person |
 //!
 //! A state machine without sockets: time and answers come in, queries and findings go out.
 
@@ -27,15 +28,16 @@ mod standstill;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unblocked;
 mod wait_graph;
 
 pub use json::peer;
-pub use text::last_call;
+pub use unblocked::last_call;
 pub use wait_graph::{DeadlockCause, RankState, Vertex, WaitGraph};
 
 use bcs_core::job::NodeId;
 use bcs_core::wait_state::{EnteredCollective, WaitState};
-use node_manager::control::{MovingRank, WaitStateQuery, WaitStateReport};
+use node_manager::control::{UnblockedRank, WaitStateQuery, WaitStateReport};
 use source_lines::{SourceLines, unresolved_site};
 use standstill::{Standstill, StandstillProof};
 use std::collections::{BTreeMap, HashMap};
@@ -90,8 +92,8 @@ pub struct DeadlockDetector {
     /// The blocked ranks of this query, and of the one before.
     blocked: BTreeMap<u32, BlockedRank>,
     before: BTreeMap<u32, BlockedRank>,
-    /// Ranks that the last query found in no call that waits.
-    moving: BTreeMap<u32, MovingRank>,
+    /// Ranks that the query before the end of the time limit found not blocked.
+    unblocked: BTreeMap<u32, UnblockedRank>,
     standstill: Standstill,
     /// The proof from the last query.
     proof: StandstillProof,
@@ -113,13 +115,13 @@ impl DeadlockDetector {
             look: WaitStateQuery {
                 number: 0,
                 closely: false,
-                all: false,
+                unblocked: false,
             },
             next: Some(now + INTERVAL),
             last: end.and_then(|end| end.checked_sub(LAST_LOOK)),
             blocked: BTreeMap::new(),
             before: BTreeMap::new(),
-            moving: BTreeMap::new(),
+            unblocked: BTreeMap::new(),
             standstill: Standstill::default(),
             proof: StandstillProof::Moves,
             told: false,
@@ -148,10 +150,10 @@ impl DeadlockDetector {
         self.look = WaitStateQuery {
             number: self.look.number.wrapping_add(1),
             closely: self.looks_closely(),
-            all: is_last,
+            unblocked: is_last,
         };
         self.answers.fill(None);
-        self.moving.clear();
+        self.unblocked.clear();
         self.before = std::mem::take(&mut self.blocked);
         Some(self.look)
     }
@@ -198,8 +200,8 @@ impl DeadlockDetector {
                 self.blocked.insert(sighting.rank, blocked);
             }
         }
-        let moving = seen.moving.iter().map(|rank| (rank.rank, rank.clone()));
-        self.moving.extend(moving);
+        let unblocked = seen.unblocked.iter().map(|rank| (rank.rank, rank.clone()));
+        self.unblocked.extend(unblocked);
         self.answers[manager] = Some(seen);
         let answers: Vec<WaitStateReport> = match self.answers.iter().all(Option::is_some) {
             true => self.answers.iter_mut().filter_map(Option::take).collect(),
@@ -308,12 +310,14 @@ impl DeadlockDetector {
     #[must_use]
     pub fn lines(&self, source: &mut SourceLines) -> Vec<String> {
         // If no rank has called MPI_Init, this may be no MPI program.
-        let moving = self.moving.values();
-        let is_mpi = !self.blocked.is_empty() || moving.clone().any(|rank| rank.is_initialized);
-        let moving = moving.filter(|_| is_mpi);
-        let others = moving.clone().count().saturating_sub(NAMED);
-        let moving = moving.take(NAMED);
-        let mut lines: Vec<String> = moving.map(|rank| text::moving(rank, source)).collect();
+        let ranks = self.unblocked.values();
+        let is_mpi = !self.blocked.is_empty() || ranks.clone().any(|rank| rank.is_initialized);
+        let ranks = ranks.filter(|_| is_mpi);
+        let others = ranks.clone().count().saturating_sub(NAMED);
+        let ranks = ranks.take(NAMED);
+        let mut lines: Vec<String> = ranks
+            .map(|rank| unblocked::describe(rank, source))
+            .collect();
         if others > 0 {
             lines.push(format!("... and {others} others that do not wait"));
         }

@@ -264,3 +264,61 @@ fn work_that_lies_in_a_nic_is_no_deadlock() {
     // The slice was struck and nobody went on: now it is one.
     assert!(matches!(looks(None), Some(DetectorFinding::Deadlock(_))));
 }
+
+/// Before the end of the time limit the ranks that the others wait for are asked for, too.
+#[test]
+fn ranks_that_are_not_blocked_are_named_at_the_end() {
+    let mut job = Job::new(Some(INTERVAL));
+    let look = job.lookout.ask(job.lookout.due().unwrap()).unwrap();
+    assert!(look.unblocked, "the first query is the last one");
+    let unblocked = |rank: u32, is_initialized| UnblockedRank {
+        rank,
+        node: NodeId(0),
+        is_stopped: rank == 2,
+        is_initialized,
+        last_call: None,
+    };
+    let mut lines = |ranks: Vec<UnblockedRank>| {
+        let seen = WaitStateReport {
+            look: look.number,
+            running: 3,
+            unblocked: ranks,
+            ..WaitStateReport::default()
+        };
+        assert_eq!(job.lookout.handle_report(0, seen, job.now), None);
+        job.lookout.lines(&mut SourceLines::default())
+    };
+    assert_eq!(
+        lines(vec![
+            unblocked(0, true),
+            unblocked(1, false),
+            unblocked(2, true)
+        ]),
+        [
+            "rank 0 on node 0 computes",
+            "rank 1 on node 0 has not called MPI_Init",
+            "rank 2 on node 0 is stopped by a signal or a debugger",
+        ]
+    );
+}
+
+/// A job without MPI that takes too long has nothing to say about MPI.
+#[test]
+fn ranks_of_another_kind_are_not_named() {
+    let mut job = Job::new(Some(INTERVAL));
+    let look = job.lookout.ask(job.lookout.due().unwrap()).unwrap();
+    let seen = WaitStateReport {
+        look: look.number,
+        running: 1,
+        unblocked: vec![UnblockedRank {
+            rank: 0,
+            node: NodeId(0),
+            is_stopped: false,
+            is_initialized: false,
+            last_call: None,
+        }],
+        ..WaitStateReport::default()
+    };
+    assert_eq!(job.lookout.handle_report(0, seen, job.now), None);
+    assert!(job.lookout.lines(&mut SourceLines::default()).is_empty());
+}

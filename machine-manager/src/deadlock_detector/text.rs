@@ -3,29 +3,8 @@
 
 use super::wait_graph::{DeadlockCause, RankState, Vertex, WaitGraph};
 use super::{NAMED, wait_graph};
-use bcs_core::wait_state::{ContextName, MessagePeer, Site, WaitReason, WaitState};
-use node_manager::control::MovingRank;
-use source_lines::SourceLines;
+use bcs_core::wait_state::{ContextName, MessagePeer, WaitReason, WaitState};
 use std::collections::BTreeSet;
-
-/// Describes a rank that is in no call that waits: "rank 0 on node 0 computes; its last call of MPI
-/// was at a.c:12".
-pub(super) fn moving(rank: &MovingRank, source: &mut SourceLines) -> String {
-    let does = match (rank.is_initialized, rank.is_stopped) {
-        (_, true) => "is stopped by a signal or a debugger",
-        (false, false) => "has not called MPI_Init",
-        (true, false) => "computes",
-    };
-    let place = rank.last_call.as_ref();
-    let last = place.map(|place| source.site_of_place(place));
-    let last = last.map_or_else(String::new, |site| last_call(&site));
-    format!("rank {} on node {} {does}{last}", rank.rank, rank.node)
-}
-
-/// Describes where a rank has last called MPI, as the end of a sentence.
-pub fn last_call(site: &Site) -> String {
-    format!("; its last call of MPI was at {site}")
-}
 
 impl WaitGraph {
     /// Returns a line for each rank and cause.

@@ -506,7 +506,7 @@ impl Request {
     /// Makes the checks of a checked job before this request is waited for or tested: looks at its
     /// receive buffer, and compares the call that started a collective with those of other members,
     /// as far as that was not done. If they differ, the request has failed.
-    pub(super) fn check_before(&mut self, blocking: Blocking) {
+    pub(super) fn check_before_wait(&mut self, blocking: Blocking) {
         let RequestState::Active(active) = &mut self.0 else {
             return;
         };
@@ -524,7 +524,7 @@ impl Request {
     }
 
     fn answer(&mut self, blocking: Blocking) -> Option<Result<Status>> {
-        self.check_before(blocking);
+        self.check_before_wait(blocking);
         if let Some(ready) = self.ready() {
             return Some(ready);
         }

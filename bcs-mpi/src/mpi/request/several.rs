@@ -109,7 +109,7 @@ fn all(
     requests: &mut [Request],
 ) -> Option<Vec<Result<Status>>> {
     for request in &mut *requests {
-        request.check_before(blocking);
+        request.check_before_wait(blocking);
         if request.is_both() && !request.advance(process, blocking) {
             return None;
         }
@@ -140,7 +140,7 @@ fn any(
 ) -> Option<(usize, Result<Status>)> {
     requests
         .iter_mut()
-        .for_each(|request| request.check_before(Blocking::No));
+        .for_each(|request| request.check_before_wait(Blocking::No));
     loop {
         if let Some(ready) = first_ready(requests) {
             return Some(ready);
