@@ -105,6 +105,10 @@ pub(crate) const NIC_STOP_LIMIT: Duration = Duration::from_millis(200);
 /// The number of descriptors that a survey lists of a ring that the NIC has not taken.
 pub(crate) const PENDING_LISTED: u64 = 4;
 
+/// How often a survey looks at the pending operations of one rank, at most, to find a moment in
+/// which the NIC takes no receive of it. The last look is told as it is.
+pub(crate) const PENDING_LOOKS: u32 = 8;
+
 /// The ranks that are not blocked which a node manager reports when the time of a job is over. The
 /// launcher names fewer.
 pub(crate) const UNBLOCKED_RANKS: usize = 64;

@@ -3,7 +3,7 @@
 use crate::control::JobStart;
 use crate::handshake::{HandshakeError, UdpSetup};
 use crate::job_memory::SharedJobMemory;
-use crate::limits::{NIC_STOP_LIMIT, PENDING_LISTED};
+use crate::limits::{NIC_STOP_LIMIT, PENDING_LISTED, PENDING_LOOKS};
 use crate::shortage::advice;
 use bcs_core::job::{IntranodeTransport, NodeId, Placement, SpawnedGroup};
 use bcs_core::limits::FAN_OUT;
@@ -246,6 +246,24 @@ impl LocalNics {
     /// taken, receives without a message, and messages without a receive. Operations that their
     /// owner has locked at the moment are left out.
     pub(crate) fn pending(&self, rank: u32) -> WaitState {
+        let mut looks = 1;
+        loop {
+            let taken = self.receives_taken(rank);
+            let pending = self.look_at_pending(rank);
+            // A receive that the NIC took between the two looks would be told twice.
+            if looks == PENDING_LOOKS || self.receives_taken(rank) == taken {
+                return pending;
+            }
+            looks += 1;
+        }
+    }
+
+    fn receives_taken(&self, rank: u32) -> Option<u64> {
+        let memory = self.mapped.get(rank as usize)?.as_ref()?;
+        Some(memory.taken(NicMemory::receive_ring()))
+    }
+
+    fn look_at_pending(&self, rank: u32) -> WaitState {
         let mut pending = WaitState::default();
         if let Some(memory) = self.mapped.get(rank as usize).and_then(Option::as_ref) {
             let (posted, more) = memory.posted(PENDING_LISTED);
