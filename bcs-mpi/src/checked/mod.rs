@@ -41,7 +41,9 @@
 //! there.
 //!
 //! **Buffers.** Memory that a [pending](pending_buffers) operation uses is not used by another
-//! call, and a send buffer [holds](sent_bytes) at the end the same bytes as at the post.
+//! call, and a send buffer [holds](sent_bytes) at the end the same bytes as at the post. Only its
+//! message changes a short [receive buffer](received_bytes). A collective that does not block
+//! receives into memory of the library ([staged_buffers]).
 //!
 //! **Given up.** A header before the bytes of each message would have room for all of it. But it
 //! makes another message: longer, in pieces, and visible to probes. A field of its own in the
@@ -57,6 +59,7 @@ mod order;
 mod pending_buffers;
 mod received_bytes;
 mod sent_bytes;
+mod staged_buffers;
 
 pub(crate) use call_place::{describe_address, describe_site};
 pub(crate) use call_texts::MOST_TEXT_BYTES;
@@ -67,6 +70,7 @@ pub(crate) use order::GroupGeneration;
 pub(crate) use pending_buffers::{
     BufferAccess, BufferConflict, PendingBuffers, UseKey, UsedMemory, UsingCall,
 };
+pub(crate) use staged_buffers::StagedBuffers;
 
 use call_texts::CallTexts;
 use order::SynchronizationOrder;

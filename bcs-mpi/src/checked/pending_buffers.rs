@@ -233,7 +233,7 @@ impl PendingBuffers {
 }
 
 /// Returns the addresses from the first byte of a data view to the last; `None` if it has no data.
-fn span(view: &DataView) -> Option<Range<u64>> {
+pub(super) fn span(view: &DataView) -> Option<Range<u64>> {
     if view.is_empty() {
         return None;
     }

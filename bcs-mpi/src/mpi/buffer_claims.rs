@@ -5,7 +5,8 @@ use super::{Comm, Process};
 use crate::bcs::{DataView, DataViews};
 use crate::call_site;
 use crate::checked::{
-    BufferAccess, BufferConflict, PendingBuffers, UseKey, UsedMemory, UsingCall, describe_site,
+    BufferAccess, BufferConflict, PendingBuffers, StagedBuffers, UseKey, UsedMemory, UsingCall,
+    describe_site,
 };
 use crate::foreign;
 use crate::recording::Site;
@@ -22,6 +23,8 @@ pub(super) struct BufferClaims {
     site: Site,
     /// The uses of memory, each with its part if the message has parts.
     uses: Mutex<Vec<(usize, UseKey)>>,
+    /// What a collective receives into.
+    staged: Mutex<StagedBuffers>,
 }
 
 impl Drop for BufferClaims {
@@ -37,6 +40,7 @@ impl BufferClaims {
             operation,
             site,
             uses: Mutex::default(),
+            staged: Mutex::default(),
         })
     }
 
@@ -112,6 +116,23 @@ impl BufferClaims {
         }
     }
 
+    /// Returns what a collective that does not block uses in place of a receive buffer.
+    #[cold]
+    pub(super) fn stage(&self, buffer: DataView, element: usize) -> DataView {
+        lockstep::lock(&self.staged).stage(buffer, element)
+    }
+
+    /// Does the same for its first `count` blocks.
+    #[cold]
+    pub(super) fn stage_blocks(
+        &self,
+        blocks: DataViews,
+        count: usize,
+        element: usize,
+    ) -> DataViews {
+        lockstep::lock(&self.staged).stage_blocks(blocks, count, element)
+    }
+
     /// Gives back the memory of a complete operation.
     ///
     /// # Errors
@@ -124,7 +145,13 @@ impl BufferClaims {
         let changed = uses.iter().find_map(|&(_, key)| pending.changed(key));
         drop(uses);
         self.release(|_| true);
-        match changed {
+        let call = UsingCall {
+            name: self.operation.call,
+            site: self.site,
+        };
+        let written = lockstep::lock(&self.staged).deliver();
+        let written = written.map(|found| (BufferAccess::Writes, call, found.bytes, found.element));
+        match changed.or(written) {
             None => Ok(()),
             Some((access, call, bytes, element)) => {
                 let reason = explain_change(access, call, &bytes, element);

@@ -88,7 +88,7 @@ const MISUSED: [&str; 25] = [
 ];
 
 /// Programs whose rank 0 writes what a pending operation sends or receives into.
-const WRITTEN: [&str; 14] = [
+const WRITTEN: [&str; 28] = [
     "written-put",
     "written-send",
     "written-and-tested",
@@ -103,10 +103,24 @@ const WRITTEN: [&str; 14] = [
     "written-broadcast",
     "written-contribution",
     "written-block",
+    "written-result",
+    "written-result-in-place",
+    "written-reduction",
+    "written-scan",
+    "written-sum-of-blocks",
+    "written-sums-in-place",
+    "written-gather",
+    "written-gathered-block",
+    "written-exchange",
+    "written-exchanged-block",
+    "written-scattered-block",
+    "written-received-broadcast",
+    "written-block-of-neighbors",
+    "written-started-gather",
 ];
 
 /// Legal programs that almost misuse a buffer.
-const SHARED: [&str; 28] = [
+const SHARED: [&str; 31] = [
     "two-puts-of-one-buffer",
     "put-from-gotten-after-a-flush",
     "written-after-a-flush",
@@ -135,6 +149,9 @@ const SHARED: [&str; 28] = [
     "the-same-number-written",
     "peeked",
     "gathered-around",
+    "collected-with-tests",
+    "written-between-blocks",
+    "read-after-a-peek",
 ];
 
 /// Legal programs whose blocks have several types.

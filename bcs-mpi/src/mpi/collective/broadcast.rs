@@ -37,6 +37,10 @@ impl Comm {
                 false => UsedMemory::writes(data.clone(), element),
             }]
         })?;
+        let data = match self.is_root(root) {
+            true => data,
+            false => begin.staged(data, element),
+        };
         if self.is_single() {
             return Ok(self.alone(&begin));
         }

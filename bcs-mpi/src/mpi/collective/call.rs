@@ -1,6 +1,8 @@
 //! How all collectives begin and end.
 
-use crate::bcs::{self, Blocking, Members, MembersByNode, TooManyRequests};
+use crate::bcs::{
+    self, Blocking, ByteRange, DataView, DataViews, Members, MembersByNode, TooManyRequests,
+};
 use crate::call_site;
 use crate::checked::UsedMemory;
 use crate::foreign;
@@ -82,6 +84,83 @@ impl CheckedCall {
     /// Returns whether the caller waits for it at once.
     pub(super) fn blocking(&self) -> Blocking {
         self.calling.call.blocking
+    }
+
+    /// Returns the buffers of a call in which the program could write while it is under way, if the
+    /// job is checked.
+    #[inline(always)]
+    fn watched(&self) -> Option<&BufferClaims> {
+        let claims = self.claims.as_deref()?;
+        (self.blocking() == Blocking::No).then_some(claims)
+    }
+
+    /// Returns the buffer that the call receives into in place of the program's.
+    #[inline(always)]
+    pub(in crate::mpi) fn staged(&self, buffer: DataView, element: usize) -> DataView {
+        match self.watched() {
+            None => buffer,
+            Some(claims) => claims.stage(buffer, element),
+        }
+    }
+
+    /// Does the same for its first `count` blocks.
+    #[inline(always)]
+    pub(super) fn staged_blocks(
+        &self,
+        blocks: DataViews,
+        count: usize,
+        element: usize,
+    ) -> DataViews {
+        match self.watched() {
+            None => blocks,
+            Some(claims) => claims.stage_blocks(blocks, count, element),
+        }
+    }
+
+    /// Does the same for each of these blocks, from or for a rank. Their elements are not known.
+    #[inline(always)]
+    pub(in crate::mpi) fn staged_parcels<R>(
+        &self,
+        parcels: Vec<(R, DataView)>,
+    ) -> Vec<(R, DataView)> {
+        match self.watched() {
+            None => parcels,
+            Some(claims) => {
+                let parcels = parcels.into_iter();
+                let staged = parcels.map(|(rank, block)| (rank, claims.stage(block, 0)));
+                staged.collect()
+            }
+        }
+    }
+
+    /// Does the same for the result of a reduction. In place, that is also the input. A function of
+    /// the program may need the layout of derived data, so these stay where they are.
+    #[inline(always)]
+    pub(in crate::mpi) fn staged_operands(
+        &self,
+        (from, into): (DataView, DataView),
+        element: usize,
+    ) -> (DataView, DataView) {
+        let Some(claims) = self.watched().filter(|_| into.layout().is_none()) else {
+            return (from, into);
+        };
+        let in_place = from.address() == into.address() && !into.is_empty();
+        let into = claims.stage(into, element);
+        (if in_place { into.clone() } else { from }, into)
+    }
+
+    /// Does the same for contiguous operands.
+    #[inline(always)]
+    pub(super) fn staged_ranges(
+        &self,
+        (from, into): (ByteRange, ByteRange),
+        element: usize,
+    ) -> (ByteRange, ByteRange) {
+        if self.watched().is_none() {
+            return (from, into);
+        }
+        let (own, result) = self.staged_operands((from.into(), into.into()), element);
+        (own.plain().unwrap_or(from), result.plain().unwrap_or(into))
     }
 }
 

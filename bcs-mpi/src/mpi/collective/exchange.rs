@@ -60,6 +60,7 @@ impl Comm {
             used.extend(into.clone().map(|into| UsedMemory::writes(into, element)));
             used
         })?;
+        let into = into.map(|into| begin.staged(into, element));
         let root = usize::try_from(root).expect("it was checked");
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_scatter(
@@ -108,6 +109,9 @@ impl Comm {
             used.extend(from.clone().map(|from| UsedMemory::reads(from, element)));
             used
         })?;
+        if at_root {
+            blocks = begin.staged_blocks(blocks, size, output.element_bytes());
+        }
         let root = usize::try_from(root).expect("it was checked");
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_gather(
@@ -145,6 +149,7 @@ impl Comm {
             used.extend(from.clone().map(|from| UsedMemory::reads(from, element)));
             used
         })?;
+        let blocks = begin.staged_blocks(blocks, size, output.element_bytes());
         let endpoint = self.process().endpoint();
         let nodes = A::UNIFORM.then(|| self.nodes()).flatten();
         let members = self.members_of_context();
@@ -184,6 +189,7 @@ impl Comm {
             used.extend(out.iter().flat_map(|out| each_block(out, size, read)));
             used
         })?;
+        let into = begin.staged_blocks(into, size, output.element_bytes());
         let endpoint = self.process().endpoint();
         let nodes = A::UNIFORM.then(|| self.nodes()).flatten();
         let members = self.members_of_context();

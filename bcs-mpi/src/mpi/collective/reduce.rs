@@ -109,6 +109,7 @@ impl Comm {
             && !self.is_single()
         {
             self.uses_operands(&mut begin, input, (data.0.into(), data.1.into()))?;
+            let data = begin.staged_ranges(data, input.element_bytes());
             let posted = endpoint.bcs_reduce(context, what, root, data, blocking);
             return self.started(begin, posted);
         }
@@ -124,6 +125,7 @@ impl Comm {
         }
         let fold = op.fold(self, input, operation)?;
         self.uses_operands(&mut begin, input, (from.clone(), into.clone()))?;
+        let (from, into) = begin.staged_operands((from, into), input.element_bytes());
         if self.is_single() {
             if from.address() != into.address() {
                 copy(&from, &into);

@@ -2,7 +2,7 @@
 //! 6.11).
 
 use super::call::{RecordedCall, collectives};
-use crate::bcs::{DataView, Fold};
+use crate::bcs::{ByteRange, DataView, Fold};
 use crate::mpi::blocks::{BlockLayout, bytes_of, lengths, operand_of, operands};
 use crate::mpi::checks::CommonArguments;
 use crate::mpi::error::{ErrorClass, Result};
@@ -60,6 +60,16 @@ impl Comm {
             }
             false => self.uses_operands(&mut begin, &input, (from.clone(), into.clone()))?,
         }
+        let is_plain = matches!(fold, Fold::Arithmetic(..));
+        let element = input.element_bytes();
+        let (from, into) = match (in_place, from.plain()) {
+            (false, _) => begin.staged_operands((from, into), element),
+            (true, Some(all)) if is_plain => {
+                let (_, all) = begin.staged_ranges((ByteRange::EMPTY, all), element);
+                (all.into(), all.part(0..into.len()).into())
+            }
+            (true, _) => (from, into),
+        };
         let (endpoint, members) = (self.process().endpoint(), self.members_of_context());
         let plain = (from.plain(), into.plain());
         let posted = if let (&Fold::Arithmetic(op, of), (Some(from), Some(into))) = (&fold, plain) {
@@ -120,7 +130,8 @@ impl Comm {
         } else {
             DataView::EMPTY
         };
-        self.uses_operands(&mut begin, contribution, (given, into.clone()))?;
+        self.uses_operands(&mut begin, contribution, (given.clone(), into.clone()))?;
+        let (_, into) = begin.staged_operands((given, into), contribution.element_bytes());
         let input = input.map(|_| from);
         let endpoint = self.process().endpoint();
         let members = self.members_of_context();

@@ -98,6 +98,7 @@ impl Comm {
                 .map(|(_, view)| UsedMemory::writes(view.clone(), 0));
             read.chain(written).collect()
         })?;
+        let into = begin.staged_parcels(into);
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_between(self.0.context, called, out, into);
         self.started(begin, posted)
@@ -108,7 +109,7 @@ impl Comm {
         mut begin: CheckedCall,
         called: (MessageCollective, Option<u32>),
         out: Vec<(u32, DataView)>,
-        contributions: Contributions<'_>,
+        mut contributions: Contributions<'_>,
     ) -> Result<Request> {
         self.uses(&mut begin, || {
             let read = out
@@ -117,6 +118,8 @@ impl Comm {
             let written = UsedMemory::writes(contributions.output.clone(), 0);
             read.chain([written]).collect()
         })?;
+        let operands = (DataView::EMPTY, contributions.output);
+        (_, contributions.output) = begin.staged_operands(operands, 0);
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_fold_between(self.0.context, called, out, contributions);
         self.started(begin, posted)

@@ -87,6 +87,7 @@ impl Comm {
                 .map(|(_, view)| UsedMemory::writes(view.clone(), 0));
             read.chain(written).collect()
         })?;
+        let into = begin.staged_parcels(into);
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_neighbors(self.members_of_context(), out, into);
         self.started(begin, posted)
