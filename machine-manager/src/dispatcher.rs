@@ -50,6 +50,10 @@ use std::time::{Duration, Instant};
 /// crowded machine it may be a turn of the scheduler for each process.
 const ERRORS_OF_OTHERS: Duration = Duration::from_millis(200);
 
+/// The time that node managers have to say what their ranks do when a signal ends the job. 1,000
+/// ranks take 0.3 s where two cores run them all.
+const ANSWERS_TO_SIGNAL: Duration = Duration::from_millis(500);
+
 /// A running job.
 #[derive(Debug)]
 pub struct Dispatcher {
@@ -63,6 +67,9 @@ pub struct Dispatcher {
     timeout: Option<(Instant, GivenQuantity<Duration>)>,
     /// The deadlock detector, while the job runs.
     lookout: Option<DeadlockDetector>,
+    /// A signal that is about to end the job, and when it does even if node managers do not answer
+    /// what their ranks do.
+    ends_by: Option<(i32, Instant)>,
     /// The time from SIGTERM to SIGKILL for ranks.
     kill_delay: Duration,
     /// The time that node managers have after that, until they are killed.
@@ -191,6 +198,7 @@ impl Dispatcher {
         Self {
             control: JobControl::new(managers),
             lookout: Some(lookout),
+            ends_by: None,
             // With one OS thread for all NICs one process manages all nodes.
             nic_host: launched.settings.driver == NicThreading::Shared,
             managers: launched.managers,
@@ -352,6 +360,7 @@ impl Dispatcher {
             .map(|(end, _)| *end)
             .into_iter()
             .chain(self.deadline)
+            .chain(self.ends_by.map(|(_, end)| end))
             .chain(self.lookout.as_ref().and_then(DeadlockDetector::due))
             .chain(self.door.as_ref().and_then(ControlSocket::due))
             .min();
@@ -383,13 +392,11 @@ impl Dispatcher {
         match what {
             DispatcherPollSource::Signals => {
                 while let Some(signal) = self.signals.next() {
-                    let user = matches!(signal, libc::SIGUSR1 | libc::SIGUSR2);
-                    self.impatient |= self.control.over() && !user;
-                    self.handle(match signal {
-                        libc::SIGUSR1 => JobEvent::UserSignal(UserSignal::Usr1),
-                        libc::SIGUSR2 => JobEvent::UserSignal(UserSignal::Usr2),
-                        _ => JobEvent::Signal(signal),
-                    });
+                    match signal {
+                        libc::SIGUSR1 => self.handle(JobEvent::UserSignal(UserSignal::Usr1)),
+                        libc::SIGUSR2 => self.handle(JobEvent::UserSignal(UserSignal::Usr2)),
+                        _ => self.receive_ending_signal(signal),
+                    }
                 }
             }
             DispatcherPollSource::Output => {
@@ -425,6 +432,39 @@ impl Dispatcher {
         }
     }
 
+    /// Handles a signal that ends the job. The first one asks what the ranks do, for the report.
+    /// The second one ends the job without the answers.
+    fn receive_ending_signal(&mut self, signal: i32) {
+        let is_first = self.ends_by.is_none();
+        match self.lookout.as_mut().filter(|_| is_first) {
+            Some(lookout) => {
+                let look = lookout.ask_at_the_end();
+                self.ends_by = Some((signal, Instant::now() + ANSWERS_TO_SIGNAL));
+                self.tell_all(&ToManager::QueryWaitStates(look));
+            }
+            None => {
+                self.end_by_signal();
+                self.impatient |= self.control.over();
+                self.handle(JobEvent::Signal(signal));
+            }
+        }
+    }
+
+    /// Ends the job if a signal has told so.
+    fn end_by_signal(&mut self) {
+        let Some((signal, _)) = self.ends_by.take() else {
+            return;
+        };
+        if let Some(lookout) = &self.lookout {
+            let lines = lookout.lines(&mut self.source);
+            self.say(&lines);
+        }
+        // If the job has failed meanwhile, it is ending, and this is no second signal.
+        if self.control.verdict().is_none() {
+            self.handle(JobEvent::Signal(signal));
+        }
+    }
+
     fn handle_timeouts(&mut self) {
         let now = Instant::now();
         if let Some((_, time)) = self.timeout.take_if(|(end, _)| now >= *end) {
@@ -432,6 +472,9 @@ impl Dispatcher {
             let waiting = lookout.map(|lookout| lookout.lines(&mut self.source));
             let verdict = Verdict::TimedOut(time.to_string(), waiting.unwrap_or_default());
             self.handle(JobEvent::Failure(verdict));
+        }
+        if self.ends_by.is_some_and(|(_, end)| now >= end) {
+            self.end_by_signal();
         }
         let look = self.lookout.as_mut().and_then(|lookout| lookout.ask(now));
         if let Some(look) = look {
@@ -574,10 +617,16 @@ impl Dispatcher {
             }
             Frame::Message(FromManager::WaitStates(seen)) => {
                 let mut lookout = self.lookout.as_mut();
-                match lookout
+                let found = lookout
                     .as_mut()
-                    .and_then(|lookout| lookout.handle_report(index, *seen, Instant::now()))
-                {
+                    .and_then(|lookout| lookout.handle_report(index, *seen, Instant::now()));
+                if self.ends_by.is_some() {
+                    if lookout.is_some_and(|lookout| lookout.is_answered()) {
+                        self.end_by_signal();
+                    }
+                    return;
+                }
+                match found {
                     None => return,
                     Some(DetectorFinding::Possible(line)) => {
                         let waits = lookout.map(|it| it.lines(&mut self.source));

@@ -28,7 +28,7 @@ pub(crate) struct StagedBuffers {
 struct StagedBlock {
     /// The program's buffer.
     buffer: DataView,
-    /// What it held when the collective was posted.
+    /// Its bytes when the collective was posted.
     posted: Box<[u8]>,
     staging: DataView,
     /// Bytes of one element of its datatype; 0 if elements differ.

@@ -23,7 +23,7 @@ pub(super) struct BufferClaims {
     site: Site,
     /// The uses of memory, each with its part if the message has parts.
     uses: Mutex<Vec<(usize, UseKey)>>,
-    /// What a collective receives into.
+    /// The memory that a collective receives into.
     staged: Mutex<StagedBuffers>,
 }
 

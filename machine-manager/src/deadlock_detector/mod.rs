@@ -92,7 +92,7 @@ pub struct DeadlockDetector {
     /// The blocked ranks of this query, and of the one before.
     blocked: BTreeMap<u32, BlockedRank>,
     before: BTreeMap<u32, BlockedRank>,
-    /// Ranks that the query before the end of the time limit found not blocked.
+    /// Ranks that the query before the end of the job found not blocked.
     unblocked: BTreeMap<u32, UnblockedRank>,
     standstill: Standstill,
     /// The proof from the last query.
@@ -146,16 +146,33 @@ impl DeadlockDetector {
         if is_last {
             self.last = None;
         }
+        Some(self.query(is_last))
+    }
+
+    /// Returns a query whose answers name all ranks, for a job that is about to be ended. Answers
+    /// to an earlier one do not count any more.
+    pub fn ask_at_the_end(&mut self) -> WaitStateQuery {
+        self.last = None;
+        self.query(true)
+    }
+
+    /// Returns whether all node managers have answered the last query.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.next.is_some()
+    }
+
+    fn query(&mut self, unblocked: bool) -> WaitStateQuery {
         self.next = None;
         self.look = WaitStateQuery {
             number: self.look.number.wrapping_add(1),
             closely: self.looks_closely(),
-            unblocked: is_last,
+            unblocked,
         };
         self.answers.fill(None);
         self.unblocked.clear();
         self.before = std::mem::take(&mut self.blocked);
-        Some(self.look)
+        self.look
     }
 
     /// Returns whether to examine threads, too: no rank has moved of late, and there may be

@@ -212,6 +212,49 @@ fn the_state_says_who_waits_for_what_and_what_is_pending() {
 }
 
 #[test]
+fn a_signal_that_ends_a_job_asks_where_its_ranks_are() {
+    let layouts = ["-n 4 --nodes 2", "-n 4 --nodes 2 --nic-threads coprocessor"];
+    for (layout, sent, code) in [
+        (layouts[0], Signal::TERM, 143),
+        (layouts[1], Signal::INT, 130),
+    ] {
+        let mut asked = Asked::start(layout);
+        state_with(asked.pid(), 3);
+        // Rank 0 reads until it is ended.
+        let _held = asked.job.child().stdin.take();
+        signal(asked.pid(), sent);
+        let output = asked.job.finish();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let told = text(&output.stderr);
+        let (first, last) = (told.lines().next(), told.lines().last());
+        assert_eq!(first, Some("bcs: rank 0 on node 0 computes"), "{told}");
+        assert_eq!(
+            told.matches(" waits for the others in ").count(),
+            3,
+            "{told}"
+        );
+        let last = last.unwrap_or_default();
+        assert!(last.starts_with("bcs: bcs run received signal "), "{told}");
+    }
+}
+
+/// A node manager that does not answer delays the end of the job by half a second.
+#[test]
+fn a_signal_ends_a_job_though_a_node_manager_does_not_answer() {
+    let job = Job::start(
+        "run -n 2 --nodes 2 --nic-threads coprocessor --kill-delay 0s",
+        "sleep 1000 & wait",
+    );
+    job.find_all(2, |process| process.line.starts_with("sleep"));
+    let managers = job.find_all(2, managers_of(&job));
+    signal(managers[1].pid, Signal::STOP);
+    let start = Instant::now();
+    signal(job.pid(), Signal::TERM);
+    assert_eq!(job.finish().status.code(), Some(143));
+    assert!(start.elapsed() < GONE_WITHIN, "{:?}", start.elapsed());
+}
+
+#[test]
 fn a_rank_that_is_stopped_or_knows_no_mpi_is_called_so() {
     let job = Job::start("run -n 1", "kill -STOP $$");
     let pid = job.pid();
