@@ -1,10 +1,8 @@
 //! Communicators and collectives as NICs know them.
 
-use crate::mail::Mail;
-use crate::threads::Outbox;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::fingerprint::fingerprint;
-use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
+use bcs_core::job::{NodeId, NodeSet, Placement};
 use std::sync::Arc;
 
 /// The members of a context, and their nodes.
@@ -125,13 +123,6 @@ impl ReadyCollective {
     #[must_use]
     pub fn kind(&self) -> CollectiveKind {
         self.local[0].1.kind
-    }
-
-    /// Notifies BR that CH or RH has ended it.
-    pub(crate) fn report_over(&self, out: &mut Outbox) {
-        if let Some(context) = self.over_to {
-            out.send(NicThreadId::BufferReceiver, Mail::CollectiveOver(context));
-        }
     }
 
     /// Returns the length of the data in bytes.

@@ -1,6 +1,6 @@
 //! The causes that end a job, as its NICs find them: a variant each, whose message says what to do.
 
-use crate::threads::TableLeak;
+use crate::table_leak::TableLeak;
 use bcs_core::descriptor::BadDescriptor;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::TableFull;

@@ -20,6 +20,8 @@
 //! | [`simulator`] | a whole cluster of NICs, in virtual time |
 //! | [`bounds`] | the capacities of their tables, which tests make smaller |
 //! | [`mail`], [`collective`] | what the threads of one node send each other |
+//! | [`outbox`] | the output of a thread: mail, failures, bells to ring |
+//! | [`table_leak`] | entries that tables still hold at the end of a job |
 //! | [`failure`] | why a thread gives up, which ends the job |
 //! | [`bug`] | threads that misbehave on purpose, for tests of the tests |
 //!
@@ -34,5 +36,7 @@ pub mod collective;
 pub mod driver;
 pub mod failure;
 pub mod mail;
+pub mod outbox;
 pub mod simulator;
+pub mod table_leak;
 pub mod threads;

@@ -17,7 +17,6 @@
 
 use crate::blocks::CompletedSend;
 use crate::collective::ReadyCollective;
-use crate::threads::Outbox;
 use bcs_core::descriptor::CollectiveDescriptor;
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::request::{Completion, RequestFailure, RequestId};
@@ -78,16 +77,8 @@ pub struct OperandPiece {
 
 impl Chunk {
     /// Returns whether it belongs to a receive, and to no one-sided operation that sends.
-    fn has_receive(&self) -> bool {
+    pub(crate) fn has_receive(&self) -> bool {
         self.receiver.1 != RequestId::NOBODY
-    }
-
-    /// Completes its receive, if it has one.
-    pub(crate) fn complete_receive(&self, completion: Completion, out: &mut Outbox) {
-        let (rank, request) = self.receiver;
-        if self.has_receive() {
-            out.complete(rank, request, completion);
-        }
     }
 
     /// Returns the completion of its send for the sender's node, if the sender waits for one.

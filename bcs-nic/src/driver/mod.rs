@@ -12,114 +12,48 @@
 //! driver's machines by hand ([`ManualNics`]).
 
 mod alarm;
+mod configuration;
 mod manual_nics;
 mod os_thread;
+mod os_thread_plan;
 mod placement;
 mod remote_hosts;
+mod reports;
 mod state_machines;
+mod worker;
 
+pub use configuration::NicHostConfig;
 pub use manual_nics::ManualNics;
 pub use placement::{ThreadPlacement, UnpinnedReason, place_os_threads};
 pub use remote_hosts::RemoteHosts;
+pub use reports::{NicHostEvent, Recordings};
 
-use crate::bounds::Bounds;
 use crate::bug::{BuggyThread, PlantedBug};
-use crate::failure::NicFailure;
 use crate::threads::{
     BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
     StalledWork, StrobeReceiver, StrobeSender, UnmatchedOperations,
 };
 use bcs_core::clock::now_ns;
-use bcs_core::job::{NicThreadId, NicThreading, NodeId, Placement, Settings, StrobeMode};
+use bcs_core::job::{NicThreadId, NicThreading, NodeId, StrobeMode};
 use bcs_core::matching::{MessageEnvelope, Pattern};
-use bcs_core::memory::NicMemory;
-use bcs_core::wait_state::LeakReport;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::WaitPolicy;
 use bcs_core::wake::{MachinePage, bell, home_core, scheduling};
-use bcs_fabric::shm::{
-    ColocatedPorts, PendingBells, RankMemoryAccess, Segment, Sequencer, ShmPort,
-};
+use bcs_fabric::shm::{ColocatedPorts, PendingBells, RankMemoryAccess, Sequencer, ShmPort};
 use bcs_fabric::udp::{InboundBytes, RejectedDatagrams};
 use crossbeam_channel::Receiver;
-use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
-use mds::selection::{NodeSelection, SliceWindow};
-use os_thread::{MachineRegistry, Mailboxes, OsThread, OsThreadPlan};
+use os_thread::OsThread;
+use os_thread_plan::{Mailboxes, OsThreadPlan};
 use remote_hosts::DatagramThread;
+use reports::NicHostEventHandler;
 use state_machines::{
     AddressedMail, HostedNicThread, Routes, StateMachines, StateMachinesConfig, StrobeParts,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-
-/// The configuration of a process that hosts NICs.
-#[derive(Clone, Debug)]
-pub struct NicHostConfig {
-    /// Which ranks run where.
-    pub placement: Placement,
-    /// The settings of the runtime.
-    pub settings: Settings,
-    /// The capacities of the NICs' tables: in a job, the default.
-    pub bounds: Bounds,
-    /// A planted bug, for tests; in a job there is none.
-    pub bug: Option<PlantedBug>,
-    /// The nodes whose NICs run in this process.
-    pub nodes: Vec<NodeId>,
-    /// Whether the Strobe Sender and the sequencer run here, too: in the one NIC-host process of
-    /// the shared driver, else in the process of the machine manager (which hosts no node).
-    pub strobe_sender: bool,
-    /// The fabric's segment.
-    pub segment: Segment,
-    /// The machine page.
-    pub page: MachinePage,
-    /// NIC memory by world rank, of the ranks on the hosted nodes.
-    pub nic_memory: Arc<Vec<Option<NicMemory>>>,
-    /// The cores of the job.
-    pub cores: bcs_core::job::Cores,
-    /// The nodes that are recorded (EMDS), if any.
-    pub emds: Option<NodeSelection>,
-    /// The connection to nodes on other machines, if there are any.
-    pub far: Option<RemoteHosts>,
-}
-
-impl NicHostConfig {
-    /// Returns the slices whose rows are recorded, if this node is recorded.
-    fn window(&self, node: NodeId) -> Option<SliceWindow> {
-        let emds = self.emds.as_ref();
-        let emds = emds.filter(|emds| emds.nodes.has(u32::from(node.0)));
-        emds.map(|emds| emds.window)
-    }
-}
-
-/// The recordings of the NICs of a process (EMDS).
-#[derive(Debug, Default)]
-pub struct Recordings {
-    /// The hosted nodes' local figures.
-    pub nodes: Vec<NodeDump>,
-    /// The global figures, where the Strobe Sender ran.
-    pub global: Option<mds::dump::StrobeDump>,
-    /// Entries in the tables of the hosted nodes that the runtime had to take out before: failures
-    /// of a job whose ranks have all ended well.
-    pub left_over: Vec<NicFailure>,
-    /// Entries that programs have left in these tables, by rank.
-    pub left_by_ranks: Vec<(u32, LeakReport)>,
-}
-
-/// An event that NICs report to their host process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NicHostEvent {
-    /// A failure that must end the job.
-    Failed(NicFailure),
-    /// The Strobe Sender has come to [rest](NicHost::quiesce): it strikes no more slices.
-    Quiesced,
-    /// The first datagrams have come that do not belong to the job.
-    RejectedDatagrams(RejectedDatagrams),
-}
-
-/// The callback for these events.
-type NicHostEventHandler = dyn Fn(NicHostEvent) + Send + Sync;
+use worker::MachineRegistry;
 
 /// The running NICs of this process.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 //! waking that thread. The OS thread that lets NIC threads work also sends their data. An OS thread
 //! that is awake polls for datagrams, too, and then this one rests.
 
-use super::os_thread::{MachineRegistry, Worker};
-use super::{NicHostEvent, NicHostEventHandler};
+use super::reports::{NicHostEvent, NicHostEventHandler};
+use super::worker::{MachineRegistry, Worker};
 use crate::failure::{NicFailure, NicFailureCause};
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};

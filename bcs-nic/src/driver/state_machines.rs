@@ -3,7 +3,7 @@
 //! The thread that has locked them lets them work: their own OS thread, or another one of the
 //! process that would have to wake it ([`super::os_thread`]).
 
-use super::Recordings;
+use super::reports::Recordings;
 use crate::failure::{NicFailure, NicFailureCause};
 use crate::mail::Mail;
 use crate::threads::{

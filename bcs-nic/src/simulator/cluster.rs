@@ -2,10 +2,10 @@
 
 use super::checkers::{Checker, CheckerViolation};
 use super::nics::{SimulatedNics, SimulatedNicsConfig};
+use super::options::{SimulatorOptions, SimulatorReport};
 use super::program::{AllowedFeatures, CONTEXTS, ScriptedProgram};
 use super::rank::{RankView, ScriptedRank};
 use super::seeded_fabric::{SeededFabric, make_rank_stores};
-use super::{SimulatorOptions, SimulatorReport};
 use crate::bounds::Bounds;
 use bcs_core::job::{Placement, Settings, StrobeMode};
 use bcs_core::limits::LONGEST_PUT_BYTES;

@@ -6,8 +6,10 @@
 //! Receives without a send are cancelled. So every operation has its partner in the same round, and
 //! the program must end in whatever order the fabric delivers.
 
+mod message_bytes;
 mod round_collective;
 
+use message_bytes::{LENGTHS, pattern};
 pub(super) use round_collective::RoundCollective;
 
 use bcs_core::job::Placement;
@@ -125,8 +127,6 @@ pub(super) struct ScriptedProgram {
 /// The number of contexts of a program, including the world.
 pub(super) const CONTEXTS: usize = 5;
 
-const LENGTHS: [usize; 10] = [0, 1, 8, 63, 64, 65, 1000, 4096, 4097, 50_000];
-
 impl ScriptedProgram {
     pub(super) fn new(
         ranks: u32,
@@ -180,13 +180,6 @@ impl ScriptedProgram {
         bytes[..named].copy_from_slice(&name[..named]);
         bytes
     }
-}
-
-/// Returns bytes that differ from place to place and from id to id.
-pub(super) fn pattern(id: u64, len: usize) -> Vec<u8> {
-    (0..len as u64)
-        .map(|at| (id.wrapping_mul(31) + at.wrapping_mul(7)).to_le_bytes()[0])
-        .collect()
 }
 
 impl ProgramRound {

@@ -217,7 +217,7 @@ impl CollectiveHelper {
                     .out
                     .complete(*rank, request, active.spoilt.or(active.result));
             }
-            collective.report_over(context.out);
+            context.out.report_over(collective);
             false
         });
     }

@@ -144,7 +144,7 @@ impl DmaHelper {
         send: RequestFailure,
         context: &mut NicThreadContext<'_>,
     ) {
-        chunk.complete_receive(receive, context.out);
+        context.out.complete_receive(chunk, receive);
         let Some((node, told)) = chunk.completed_send(&receive, send) else {
             return;
         };

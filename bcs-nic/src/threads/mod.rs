@@ -29,17 +29,18 @@ pub use reduce_helper::ReduceHelper;
 pub use strobe_receiver::StrobeReceiver;
 pub use strobe_sender::{SliceTimes, StrobeSender};
 
+pub use crate::outbox::Outbox;
+pub use crate::table_leak::TableLeak;
+
 use crate::bounds::Bounds;
-use crate::collective::{ReadyCollective, StepGrant};
 use crate::failure::{NicFailure, NicFailureCause};
-use crate::mail::{Mail, MicrophaseTally, RequestCompletion};
-use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
+use crate::mail::Mail;
+use bcs_core::job::{NicThreadId, NodeId, Placement, Settings};
 use bcs_core::matching::{MessageEnvelope, Pattern};
 use bcs_core::memory::NicMemory;
-use bcs_core::request::{Completion, RequestId};
 use bcs_core::wait_state::LeakReport;
 use bcs_core::wake::MachinePage;
-use bcs_fabric::{Event, Port, RankMemory, Ticket, Variable};
+use bcs_fabric::{Event, Port, RankMemory, Ticket};
 use mds::selection::SliceWindow;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
@@ -105,58 +106,6 @@ impl NodeConfig {
     }
 }
 
-/// The output of a NIC thread.
-#[derive(Debug, Default)]
-pub struct Outbox {
-    /// Mail to other threads of the node, in order.
-    pub mail: Vec<(NicThreadId, Mail)>,
-    /// Failures that must end the job.
-    pub failures: Vec<NicFailure>,
-    /// Local ranks whose bells must ring.
-    pub to_ring: Vec<u32>,
-}
-
-impl Outbox {
-    /// Sends mail.
-    pub fn send(&mut self, to: NicThreadId, mail: Mail) {
-        self.mail.push((to, mail));
-    }
-
-    /// Completes a request of a local rank.
-    pub fn complete(&mut self, rank: u32, request: RequestId, completion: Completion) {
-        let release = RequestCompletion {
-            rank,
-            request,
-            completion,
-        };
-        // Consecutive completions travel together.
-        if let Some((NicThreadId::StrobeReceiver, Mail::Completed(batch))) = self.mail.last_mut() {
-            return batch.push(release);
-        }
-        self.send(NicThreadId::StrobeReceiver, Mail::Completed(vec![release]));
-    }
-
-    /// Requests that a local rank's bell rings soon.
-    pub fn ring(&mut self, rank: u32) {
-        if self.to_ring.last() != Some(&rank) {
-            self.to_ring.push(rank);
-        }
-    }
-
-    /// Notifies SR that a microphase is finished.
-    pub fn finish_microphase(
-        &mut self,
-        phase: Microphase,
-        work: [bool; 5],
-        tally: MicrophaseTally,
-    ) {
-        self.send(
-            NicThreadId::StrobeReceiver,
-            Mail::Finished { phase, work, tally },
-        );
-    }
-}
-
 /// The environment of a NIC thread while it handles an input.
 pub struct NicThreadContext<'a> {
     /// Returns nanoseconds, of the monotonic clock or of virtual time. Call it only where needed:
@@ -178,62 +127,6 @@ impl std::fmt::Debug for NicThreadContext<'_> {
         f.debug_struct("Context")
             .field("now_ns", &(self.clock)())
             .finish_non_exhaustive()
-    }
-}
-
-/// Entries of a table that are still there when every rank has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableLeak {
-    /// The kind of the entries.
-    pub what: &'static str,
-    /// Their number.
-    pub count: usize,
-    /// Whether a program may leave them: it ended without receiving what was sent to it, or without
-    /// waiting for what it has begun. Otherwise the runtime has forgotten to take them out.
-    pub programs: bool,
-}
-
-impl TableLeak {
-    /// Creates an entry for what a program may leave.
-    pub(crate) fn program_leak(what: &'static str, count: usize) -> Self {
-        Self {
-            what,
-            count,
-            programs: true,
-        }
-    }
-
-    /// Counts leaked collectives, given how many steps of each are done. Granted steps must be
-    /// done; the program may leave others.
-    pub(crate) fn collectives<'a>(
-        active: impl Iterator<Item = (&'a ReadyCollective, u64)>,
-        port: &dyn Port,
-    ) -> Vec<Self> {
-        let has_gone = |(collective, done): (&ReadyCollective, u64)| {
-            let go = StepGrant::decode(port.load(Variable::Go(collective.slot)));
-            let granted = go.steps_of(collective.sequence);
-            granted.is_none_or(|steps| steps > done)
-        };
-        let (gone, waiting): (Vec<bool>, Vec<bool>) = active.map(has_gone).partition(|gone| *gone);
-        vec![
-            Self::program_leak("collectives", waiting.len()),
-            Self::runtime_leak("collectives that have gone", gone.len()),
-        ]
-    }
-
-    /// Creates an entry for what the runtime must have taken out.
-    pub(crate) fn runtime_leak(what: &'static str, count: usize) -> Self {
-        Self {
-            what,
-            count,
-            programs: false,
-        }
-    }
-}
-
-impl std::fmt::Display for TableLeak {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.count, self.what)
     }
 }
 

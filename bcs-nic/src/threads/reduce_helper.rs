@@ -174,7 +174,7 @@ impl ReduceHelper {
                     .out
                     .complete(*rank, descriptor.request, active.spoilt.or(completion));
             }
-            collective.report_over(context.out);
+            context.out.report_over(collective);
             false
         });
     }

@@ -1,6 +1,6 @@
 //! The collectives at the end of a round, and their results.
 
-use super::{LENGTHS, pattern};
+use super::message_bytes::{LENGTHS, pattern};
 use bcs_core::descriptor::{CollectiveKind, NicCollectiveCall};
 use bcs_core::job::Placement;
 use bcs_core::reduction::arithmetic::{ArithmeticPath, combine};

@@ -21,9 +21,11 @@
 //! Between hosts short collectives need none of this ([`outside_slice`]).
 
 mod communicator;
+mod early_tree_messages;
 mod grant;
 mod outside_slice;
 mod refusal;
+mod slot_answers;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -36,14 +38,11 @@ use bcs_core::job::NodeSet;
 use bcs_core::limits::{MAX_CONTEXTS, MAX_RANKS};
 use bcs_core::request::{Completion, RequestFailure};
 use bcs_fabric::{Port, Variable};
-use communicator::{NicCommunicator, UngrantedCollective, number};
+use communicator::{ContextKey, NicCommunicator};
+use early_tree_messages::EarlyTreeMessages;
 use grant::GrantSequence;
-use outside_slice::EarlyTreeMessages;
 use slots::RefusedContexts;
 use std::collections::BTreeMap;
-
-/// A context's first member and id.
-type ContextKey = (u32, u32);
 
 const WORLD: ContextKey = (0, 0);
 

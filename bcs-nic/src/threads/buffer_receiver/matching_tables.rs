@@ -3,8 +3,8 @@
 mod one_sided_ends;
 mod unmatched_operations;
 
+use super::nic_receive::NicReceive;
 use super::one_sided::OneSidedOperations;
-use super::outside_slice::OutsideSliceEnvelopes;
 use super::schedule::{Transfer, TransferSchedule, completion_if_inline};
 use crate::blocks::Envelope;
 use crate::failure::NicFailureCause;
@@ -21,16 +21,6 @@ use bcs_core::wait_state::{Leak, LeakReport, MessagePeer};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
-
-/// A posted receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NicReceive {
-    pub(super) request: RequestId,
-    pub(super) into: Location,
-    pub(super) capacity: u64,
-    /// Whether a message through another transport may satisfy it, too.
-    pub(super) shared: bool,
-}
 
 /// A probe that is not answered yet.
 #[derive(Clone, Copy, Debug)]
@@ -579,12 +569,13 @@ impl MatchingTables {
         tables.any(|table| !table.probes.is_empty())
     }
 
-    /// Whether a probe matches one of these messages, or the next slice must answer it in any case.
-    pub(super) fn is_probed(&self, ahead: &OutsideSliceEnvelopes) -> bool {
+    /// Whether a probe matches one of these messages, or one that has come outside of the slice for
+    /// a rank, or the next slice must answer it in any case.
+    pub(super) fn is_probed(&self, has_come: impl Fn(u32, Pattern) -> bool) -> bool {
         let waits = |table: &RankTables, probe: &Probe| {
             probe.once
                 || table.matcher.probe(probe.pattern).is_some()
-                || ahead.unmatched(table.rank, probe.pattern).is_some()
+                || has_come(table.rank, probe.pattern)
         };
         let mut tables = self.ranks[..self.config.served()].iter();
         tables.any(|table| table.probes.iter().any(|probe| waits(table, probe)))

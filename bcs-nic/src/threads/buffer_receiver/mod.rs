@@ -15,6 +15,7 @@
 
 mod contexts;
 mod matching_tables;
+mod nic_receive;
 mod one_sided;
 pub(super) mod outside_slice;
 mod schedule;
@@ -288,7 +289,12 @@ impl BufferReceiver {
 
     /// Whether the next slice answers a probe, or decides which receive a message meets.
     fn awaits_decision(&self) -> bool {
-        self.ahead.has_undecided() || self.ranks.is_probed(&self.ahead)
+        self.ahead.has_undecided() || self.is_probed()
+    }
+
+    fn is_probed(&self) -> bool {
+        let has_come = |rank, pattern| self.ahead.unmatched(rank, pattern).is_some();
+        self.ranks.is_probed(has_come)
     }
 
     /// Takes all posted receives, and matches messages with them.
@@ -497,10 +503,7 @@ impl NicThread for BufferReceiver {
                 self.ahead.has_undecided(),
                 "messages that a slice must decide",
             ),
-            (
-                self.ranks.is_probed(&self.ahead),
-                "probes that a slice must answer",
-            ),
+            (self.is_probed(), "probes that a slice must answer"),
             (
                 self.schedule.needs_slices(),
                 "transfers that move in slices",

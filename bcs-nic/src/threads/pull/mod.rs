@@ -241,6 +241,6 @@ impl PulledCollective {
         for (rank, descriptor) in &self.collective.local {
             context.out.complete(*rank, descriptor.request, completion);
         }
-        self.collective.report_over(context.out);
+        context.out.report_over(&self.collective);
     }
 }

@@ -1,7 +1,6 @@
 //! A communicator as one of its nodes knows it: which members have arrived at which collective, and
 //! which collectives have still to go.
 
-use super::ContextKey;
 use crate::budget::{CollectivePlan, Quota};
 use crate::collective::{NicGroup, ReadyCollective, StepGrant};
 use crate::mail::{AbandonedCollectives, Mail};
@@ -13,6 +12,9 @@ use bcs_core::request::{Completion, RequestFailure, RequestId};
 use bcs_fabric::Variable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+
+/// A context's first member and id.
+pub(super) type ContextKey = (u32, u32);
 
 /// Collective descriptors by the rank that posted them.
 pub(super) type ArrivedDescriptors = Vec<(u32, CollectiveDescriptor)>;

@@ -7,9 +7,9 @@
 //! token, so its test and its go are one. If the test fails, test whether any node has not arrived
 //! (*late*); if all have, *refuse*.
 
+use super::communicator::{ContextKey, NicCommunicator, UngrantedCollective, number};
 use super::refusal::CollectiveRefusal;
 use super::slots::{free_slot, key_value};
-use super::{ContextKey, NicCommunicator, UngrantedCollective, number};
 use crate::budget::Quota;
 use crate::collective::StepGrant;
 use crate::threads::{NicThreadContext, NodeConfig};

@@ -36,9 +36,10 @@
 //!   a collective that went by slices may come when the context is closed here, and its id is used
 //!   again. So all messages name the [life](super::slots) of the context.
 
-use super::communicator::{ArrivedDescriptors, NicCommunicator, UngrantedCollective};
+use super::Contexts;
+use super::communicator::{ArrivedDescriptors, ContextKey, NicCommunicator, UngrantedCollective};
+use super::early_tree_messages::EarlyTreeMessages;
 use super::grant::ask_for_another;
-use super::{ContextKey, Contexts};
 use crate::blocks::{CollectiveTreeMessage, PartContent, TreeDirection};
 use crate::collective::{NicGroup, StepGrant};
 use crate::failure::NicFailureCause;
@@ -49,60 +50,6 @@ use bcs_core::descriptor::{BadDescriptor, CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::NodeId;
 use bcs_core::request::Completion;
 use bcs_fabric::{Port, Variable};
-use std::collections::BTreeMap;
-
-/// A collective: its context, the life of the context, and its number.
-type CollectiveId = (ContextKey, u16, u64);
-
-/// Messages that have not met their collective, with the nodes that sent them.
-#[derive(Debug, Default)]
-pub(super) struct EarlyTreeMessages(BTreeMap<CollectiveId, Vec<(NodeId, CollectiveTreeMessage)>>);
-
-impl EarlyTreeMessages {
-    pub(super) fn add(&mut self, from: NodeId, part: CollectiveTreeMessage) {
-        let name = (part.context, part.life, part.sequence);
-        self.0.entry(name).or_default().push((from, part));
-    }
-
-    /// Takes the messages of all these nodes in this direction of a collective, in their order,
-    /// once all have come.
-    pub(super) fn take(
-        &mut self,
-        name: CollectiveId,
-        way: TreeDirection,
-        nodes: &[NodeId],
-    ) -> Option<Vec<CollectiveTreeMessage>> {
-        if nodes.is_empty() {
-            return Some(Vec::new());
-        }
-        let heard = self.0.get_mut(&name)?;
-        let is_it =
-            |(from, part): &(NodeId, CollectiveTreeMessage), node| *from == node && part.way == way;
-        let has_come = |node: &NodeId| heard.iter().any(|it| is_it(it, *node));
-        if !nodes.iter().all(has_come) {
-            return None;
-        }
-        let mut take = |node: &NodeId| {
-            let at = heard.iter().position(|it| is_it(it, *node))?;
-            Some(heard.swap_remove(at).1)
-        };
-        nodes.iter().map(&mut take).collect()
-    }
-
-    /// Forgets the messages of a context except those of this life, from this collective on.
-    pub(super) fn forget_all_but(&mut self, context: ContextKey, life: u16, sequence: u64) {
-        self.forget_range((context, 0, 0), (context, life, sequence));
-        if let Some(next) = life.checked_add(1) {
-            self.forget_range((context, next, 0), (context, u16::MAX, u64::MAX));
-        }
-    }
-
-    fn forget_range(&mut self, from: CollectiveId, to: CollectiveId) {
-        while let Some((&name, _)) = self.0.range(from..to).next() {
-            self.0.remove(&name);
-        }
-    }
-}
 
 impl Contexts {
     /// Takes an arrival of a local rank before its slice. Returns whether it needs a slice.

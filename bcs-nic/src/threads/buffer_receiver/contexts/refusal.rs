@@ -10,7 +10,7 @@
 //!    one called (`Called`).
 //! 4. *Go*, with the value that means "refused". All nodes see it in their next DEM.
 
-use super::NicCommunicator;
+use super::communicator::NicCommunicator;
 use crate::collective::StepGrant;
 use bcs_core::job::{NodeId, NodeSet};
 use bcs_fabric::{CompareAndWrite, Comparison, Variable};

@@ -14,11 +14,10 @@
 //! is free on all of them. Each BR takes it out in its next DEM. It notifies its members that have
 //! asked, and the others as they ask. For that it records who was notified.
 
-use super::{ContextKey, Contexts, NicCommunicator};
-use crate::threads::NicThreadContext;
+use super::communicator::ContextKey;
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::limits::MAX_CONTEXTS;
-use bcs_core::request::{Completion, RequestFailure, high, low};
+use bcs_core::request::{high, low};
 use bcs_fabric::{Port, Variable};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +28,8 @@ pub(super) fn key_value(key: ContextKey, life: u16) -> u64 {
     (u64::from(key.0) + 1) << 32 | u64::from(life) << 16 | u64::from(key.1)
 }
 
-fn key_of(value: u64) -> Option<(ContextKey, u16)> {
+/// Returns the key and the life that such a value names, if any.
+pub(super) fn key_of(value: u64) -> Option<(ContextKey, u16)> {
     let (first, rest) = (high(value).checked_sub(1)?, low(value));
     let life = u16::try_from(rest >> 16).expect("16 bits");
     Some(((first, rest & 0xffff), life))
@@ -66,55 +66,9 @@ impl RefusedContexts {
         }
         true
     }
-}
 
-impl Contexts {
-    /// Notes a context for which its master found no slot.
-    pub(super) fn note_refusal(&mut self, context: &mut NicThreadContext<'_>) {
-        let Some((key, _)) = key_of(context.port.load(Variable::Refused)) else {
-            return;
-        };
-        context.port.store(Variable::Refused, 0);
-        let told = match self.communicators.remove(&key) {
-            None => BTreeSet::new(),
-            Some(mut refused) => {
-                refused.answer(Completion::failed(RequestFailure::TableFull), context);
-                for &rank in &refused.opened {
-                    self.of_rank.remove(&(rank, key.1));
-                }
-                if refused.opened.len() == refused.local.len() {
-                    return;
-                }
-                refused.opened
-            }
-        };
-        self.refused.0.insert(key, told);
-    }
-
-    /// Looks for the slots that masters on other nodes have taken for contexts of this one. A
-    /// master that takes one requests a slice, so the waiting nodes need not.
-    pub(super) fn find_slots(&mut self, context: &mut NicThreadContext<'_>) {
-        let waits = |communicator: &NicCommunicator| {
-            let elsewhere = communicator.group.master() != self.config.node;
-            communicator.slot.is_none() && elsewhere && !communicator.gone
-        };
-        let mut waiting: BTreeMap<ContextKey, &mut NicCommunicator> = self
-            .communicators
-            .iter_mut()
-            .filter(|(_, communicator)| waits(communicator))
-            .map(|(&key, communicator)| (key, communicator))
-            .collect();
-        if waiting.is_empty() {
-            return;
-        }
-        for slot in 1..self.config.bounds.contexts {
-            let Some((key, life)) = key_of(context.port.load(Variable::Owner(slot))) else {
-                continue;
-            };
-            if let Some(communicator) = waiting.remove(&key) {
-                (communicator.slot, communicator.life) = (Some(slot), life);
-                communicator.answer(Completion::done(), context);
-            }
-        }
+    /// Notes a refused context, with the local members that have been notified.
+    pub(super) fn note(&mut self, key: ContextKey, told: BTreeSet<u32>) {
+        self.0.insert(key, told);
     }
 }

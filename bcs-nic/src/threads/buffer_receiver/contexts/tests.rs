@@ -1,7 +1,7 @@
 //! Which arrivals may coexist at a collective. The simulator checks what follows from those that
 //! may.
 
-use super::outside_slice::EarlyTreeMessages;
+use super::early_tree_messages::EarlyTreeMessages;
 use super::{NicCommunicator, NicGroup};
 use crate::blocks::{CollectiveTreeMessage, TreeDirection};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};

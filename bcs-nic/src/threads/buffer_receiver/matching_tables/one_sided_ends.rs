@@ -3,10 +3,11 @@
 
 use super::super::one_sided::schedule_end;
 use super::super::schedule::{Transfer, TransferSchedule};
-use super::{MatchingTables, NicReceive};
+use super::MatchingTables;
 use crate::failure::{CorruptPost, NicFailureCause};
 use crate::mail::OperandPiece;
 use crate::threads::NicThreadContext;
+use crate::threads::buffer_receiver::nic_receive::NicReceive;
 use bcs_core::layout::Location;
 use bcs_core::request::{Completion, RequestFailure};
 

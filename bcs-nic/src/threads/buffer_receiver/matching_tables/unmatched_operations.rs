@@ -1,7 +1,8 @@
 //! The contents of the tables, for reports about the state of a job.
 
-use super::{MatchingTables, NicReceive, RankTables};
+use super::{MatchingTables, RankTables};
 use crate::threads::UnmatchedOperations;
+use crate::threads::buffer_receiver::nic_receive::NicReceive;
 use bcs_core::matching::Pattern;
 
 /// To sort a fuller table would delay the NIC, so its entries are only counted.

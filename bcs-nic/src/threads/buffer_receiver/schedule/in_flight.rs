@@ -101,7 +101,7 @@ impl InFlightTransfers {
         };
         let chunk = moving.chunk;
         self.moving.remove(&transfer);
-        chunk.complete_receive(receive, context.out);
+        context.out.complete_receive(&chunk, receive);
         if let Some((node, told)) = chunk.completed_send(&receive, send) {
             self.told.entry(node).or_default().push(told);
         }

@@ -1,6 +1,6 @@
 //! A message in flight: what of it has moved, and what is complete when all has.
 
-use super::super::matching_tables::NicReceive;
+use super::super::nic_receive::NicReceive;
 use crate::blocks::{CompletedSend, Envelope};
 use crate::budget::Quota;
 use crate::mail::{Chunk, TransferCompletion};

@@ -166,7 +166,7 @@ impl TransferTurns {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::matching_tables::NicReceive;
+    use super::super::super::nic_receive::NicReceive;
     use super::*;
     use crate::blocks::Envelope;
     use bcs_core::check_bits::CheckBits;
