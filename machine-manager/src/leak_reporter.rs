@@ -430,7 +430,7 @@ mod tests {
             LeakVerbosity::Errors,
             [end(0, &[(Leak::Collective(entered), 1)], world(5, 1))],
         );
-        let expected = "  rank 0 on node 0 has begun a gather to rank 2 (collective 4 of MPI_COMM_WORLD), \
+        let expected = "  rank 0 on node 0 has begun a gather to rank 2 (collective 5 of MPI_COMM_WORLD), \
                         which is not over";
         assert_eq!(all[1..], [expected]);
     }

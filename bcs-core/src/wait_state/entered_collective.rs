@@ -30,6 +30,12 @@ pub fn group_fingerprint(members: &[u32]) -> u32 {
 pub(super) const WORDS: usize = 3;
 
 impl EnteredCollective {
+    /// Returns its number for the user, counted from 1.
+    #[must_use]
+    pub fn ordinal(&self) -> u64 {
+        u64::from(self.number) + 1
+    }
+
     pub(super) fn encode(&self) -> [u64; WORDS] {
         [
             u64::from(self.context) << 32 | u64::from(self.group),
@@ -65,10 +71,11 @@ impl EnteredCollective {
 
 impl fmt::Display for EnteredCollective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { number, called, .. } = self;
         write!(
             f,
-            "{called} (collective {number} of {})",
+            "{} (collective {} of {})",
+            self.called,
+            self.ordinal(),
             ContextName(self.context)
         )
     }

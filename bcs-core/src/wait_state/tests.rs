@@ -168,7 +168,7 @@ fn it_is_said_in_words() {
     let said = "waits for a message from rank 1 with any tag in MPI_COMM_WORLD";
     assert_eq!(told.to_string(), said);
     told.waits = vec![WaitReason::Collective(Some(0))];
-    let said = "waits for the others in a gather to rank 4 (collective 2 of the communicator with \
+    let said = "waits for the others in a gather to rank 4 (collective 3 of the communicator with \
                 context 7)";
     assert_eq!(told.to_string(), said);
     told.waits = vec![wait, WaitReason::Request];

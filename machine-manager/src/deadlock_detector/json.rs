@@ -125,7 +125,7 @@ fn collective(told: &WaitState, wait: WaitReason) -> Value {
         |entered| {
             json!({
                 "called": entered.called.to_string(),
-                "number": entered.number,
+                "number": entered.ordinal(),
                 "context": entered.context,
                 "communicator": told.with_labels(ContextName(entered.context).to_string(), false),
             })

@@ -124,7 +124,7 @@ fn ranks_in_different_collectives_are_found_when_both_have_stayed() {
         panic!("both have stayed");
     };
     for part in [
-        "rank 0 on node 0 is in a gather to rank 0 (collective 5 of MPI_COMM_WORLD)",
+        "rank 0 on node 0 is in a gather to rank 0 (collective 6 of MPI_COMM_WORLD)",
         "rank 1 on node 1 is in a scatter from rank 0",
     ] {
         assert!(said.contains(part), "{said}");

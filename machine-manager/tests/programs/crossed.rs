@@ -40,7 +40,7 @@ fn collectives_that_are_not_the_same_end_the_job() {
             "groups",
             [
                 "a gather to rank 0",
-                "a broadcast between two groups from rank 0 (collective 2",
+                "a broadcast between two groups from rank 0 (collective 3",
             ],
             "of the communicator made by MPI_Intercomm_create of another one)",
         ),
@@ -96,7 +96,7 @@ fn a_time_limit_says_where_each_rank_was() {
         ),
         (
             "receive-barrier",
-            "waits for the others in a barrier (collective 6 of MPI_COMM_WORLD)",
+            "waits for the others in a barrier (collective 7 of MPI_COMM_WORLD)",
             1,
         ),
     ];

@@ -76,7 +76,7 @@ fn collectives_that_not_all_ranks_have_called() {
     is_said("gather-alone", &LAYOUTS[1..], &[expected]);
     for layout in LAYOUTS {
         let said = said("barrier-alone", layout, "").join("\n");
-        let begun = "has begun a barrier (collective 0 of MPI_COMM_WORLD), which is not over";
+        let begun = "has begun a barrier (collective 1 of MPI_COMM_WORLD), which is not over";
         assert!(said.contains(begun), "{layout}: {said}");
     }
 }
