@@ -122,7 +122,11 @@ fn note_leaked_objects(process: &Arc<Process>) {
     note(LeakedObject::Group, GROUPS.origins(|_| Some(())));
     note(LeakedObject::Datatype, DATATYPES.origins(|_| Some(())));
     note(LeakedObject::Operation, OPS.origins(|_| Some(())));
-    note(LeakedObject::Window, WINDOWS.origins(|_| Some(())));
+    let windows = WINDOWS.origins(|entry| {
+        entry.window.keep_communicator();
+        Some(())
+    });
+    note(LeakedObject::Window, windows);
     REQUESTS.each_mut(|entry| {
         if matches!(entry.what, RequestContent::Persistent(_)) {
             process.note_leaked_object(LeakedObject::Persistent, entry.from);

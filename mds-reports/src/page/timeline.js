@@ -103,16 +103,21 @@ async function timeline() {
     const parts = data.levels[depth], places = new Int32Array(columns);
     for (let column = 0; column < columns; column++)
       places[column] = clamp(Math.floor((from + (to - from) * (column + .5) / columns) / all * parts), 0, parts - 1);
+    const heights = new Uint8Array(columns), above = new Uint32Array(columns), below = new Uint32Array(columns);
     rows.forEach((_, index) => {
       const {classes, shares} = levels[depth][index];
+      for (let column = 0; column < columns; column++) {
+        const part = places[column], kind = classes[part], is = kind < CLASS_COLORS.length;
+        heights[column] = shares[part];
+        above[column] = is ? inks[0] : 0;
+        below[column] = is ? inks[kind + 1] : 0;
+      }
       const top = Math.round(index * high * scale), bottom = Math.max(top + 1, Math.round((index + 1) * high * scale) - 1);
       for (let y = top; y < bottom; y++) {
         // MPI stands on the bottom of the row.
         const reached = 255 * (bottom - y - .5) / (bottom - top), line = y * columns;
-        for (let column = 0; column < columns; column++) {
-          const part = places[column], kind = classes[part];
-          if (kind < CLASS_COLORS.length) pixels[line + column] = inks[shares[part] >= reached ? kind + 1 : 0];
-        }
+        for (let column = 0; column < columns; column++)
+          pixels[line + column] = heights[column] >= reached ? below[column] : above[column];
       }
     });
     paint.putImageData(image, Math.round(EDGE * scale), Math.round(HEAD * scale));

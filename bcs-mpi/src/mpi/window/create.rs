@@ -265,6 +265,13 @@ pub(super) fn allocated(bytes: u64, operation: Operation) -> Result<WindowMemory
 }
 
 impl Window {
+    /// Records that the program leaks the window. So its communicator is not reported as another
+    /// leak.
+    pub fn keep_communicator(&self) {
+        let comm = &self.0.comm;
+        comm.process().endpoint().bcs_keeps(comm.0.context);
+    }
+
     /// `MPI_Win_free`: waits until all ranks have called it. The window's memory is gone then, if
     /// the library has allocated it.
     ///
