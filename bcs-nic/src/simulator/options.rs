@@ -1,4 +1,4 @@
-//! What one run is told, and what it reports.
+//! The options of one run, and its report.
 
 use super::checkers::CheckerViolation;
 use super::fabric::FabricKind;

@@ -1,4 +1,4 @@
-//! What this node learns from masters about the slots of its contexts ([`super::slots`]).
+//! News from masters about the slots of this node's contexts ([`super::slots`]).
 
 use super::Contexts;
 use super::communicator::{ContextKey, NicCommunicator};
