@@ -42,7 +42,8 @@ pub(crate) struct WrittenBytes {
     pub(crate) element: usize,
 }
 
-/// A request that is freed goes on.
+/// Without [`deliver`](StagedBuffers::deliver) the collective may still be under way, since its
+/// request was freed. Then others may still write the memory, so it is leaked.
 impl Drop for StagedBuffers {
     fn drop(&mut self) {
         self.memory.leave();
@@ -53,7 +54,8 @@ impl StagedBuffers {
     /// Returns the buffer that the collective uses in place of this one: the same if it is empty,
     /// too long, or cannot be read and written.
     pub(crate) fn stage(&mut self, buffer: DataView, element: usize) -> DataView {
-        match self.room_for(buffer.len()) {
+        let is_usable = is_usable(&buffer);
+        match is_usable.then(|| self.room_for(buffer.len())).flatten() {
             None => buffer,
             Some(staging) => self.add(buffer, staging, element),
         }
@@ -101,11 +103,8 @@ impl StagedBuffers {
         Some(self.memory.plain(bytes))
     }
 
-    /// Fills the staging buffer. Returns the buffer that the collective uses.
+    /// Fills a staging buffer for a buffer of the program, and returns it.
     fn add(&mut self, buffer: DataView, staging: ByteRange, element: usize) -> DataView {
-        if !is_usable(&buffer) {
-            return buffer;
-        }
         let staging = DataView::from(staging);
         let mut posted = vec![0; buffer.len()].into_boxed_slice();
         gather(&buffer, 0, &mut posted);

@@ -265,8 +265,8 @@ pub(super) fn allocated(bytes: u64, operation: Operation) -> Result<WindowMemory
 }
 
 impl Window {
-    /// Records that the program leaks the window. So its communicator is not reported as another
-    /// leak.
+    /// Records that its communicator stays open to the end. For a window that the program leaks and
+    /// that is reported: otherwise its communicator would be reported as another leak.
     pub fn keep_communicator(&self) {
         let comm = &self.0.comm;
         comm.process().endpoint().bcs_keeps(comm.0.context);
